@@ -1,0 +1,91 @@
+package window
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Next says which folds the next window of p needs. In Batch mode nothing
+// happens until the window is b.Fold full; then the oldest turns are folded,
+// and if that is not enough dropped, until it is b.Low full or only the
+// newest b.Keep are left.
+func (b Budget) Next(p Parts) Folds {
+	last := max(len(p.Turns)-b.Keep, 0) // turns that may be folded
+	if b.Mode == EveryTurn {
+		p.Folds.Folded = max(p.Folds.Folded, last)
+		return p.Folds
+	}
+	total := b.cost(b.layout(p))
+	if total <= share(b.Usable(), b.Fold) {
+		return p.Folds
+	}
+	low := share(b.Usable(), b.Low)
+	for ; b.Mode != Off && p.Folds.Folded < last && total > low; p.Folds.Folded++ {
+		t := p.Turns[p.Folds.Folded]
+		total -= b.Tokens(len(b.Observe(t))) - b.Tokens(len(b.shown(t, true)))
+	}
+	// Tombstones keep the calls. A history of large writes can still be too
+	// much, and then its oldest turns go as a whole.
+	if total > share(b.Usable(), b.Fold) {
+		for ; p.Folds.Dropped < last && total > low; p.Folds.Dropped++ {
+			i := p.Folds.Dropped
+			said := p.Turns[i].said()
+			total -= 2*perMessage + b.Tokens(said.size()) + b.Tokens(len(b.shown(p.Turns[i], i < p.Folds.Folded)))
+		}
+	}
+	p.Folds.Folded = max(p.Folds.Folded, p.Folds.Dropped)
+	return p.Folds
+}
+
+// shown is the text of t's result in a window in which it is folded or not.
+func (b Budget) shown(t Turn, folded bool) string {
+	if folded && !t.recall() {
+		return tombstone(t)
+	}
+	return b.Observe(t)
+}
+
+func share(n int, part float64) int { return int(float64(n) * part) }
+
+// recall says whether t brought folded text back. It is not folded again: a
+// model that asked for a thing twice would ask a third time.
+func (t Turn) recall() bool { return strings.HasPrefix(t.Call.Cmd, "mem recall ") }
+
+// tombstone is the line that stands for a folded observation. It says what
+// happened, in the past tense, and how to get it back.
+func tombstone(t Turn) string {
+	how := "folded"
+	if t.Status != 0 {
+		how = "failed with status " + strconv.Itoa(t.Status) + ", folded"
+	}
+	return fmt.Sprintf("[%s %s: `%s` (%s chars) | use `mem recall %s` or `mem search <query>`]",
+		t.ID, how, firstLine(t.Call.Cmd, 60), commas(utf8.RuneCountInString(t.Output)), t.ID)
+}
+
+// dropped is the line that stands for turns that are left out altogether.
+func dropped(turns []Turn) string {
+	return fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", len(turns))
+}
+
+// firstLine is the first line of s, at most n characters of it.
+func firstLine(s string, n int) string {
+	s, _, more := strings.Cut(s, "\n")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	if more {
+		return s + "…"
+	}
+	return s
+}
+
+// commas writes n with a comma before every three digits.
+func commas(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
