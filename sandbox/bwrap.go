@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// File descriptors that the launcher and the shell inherit. They are fixed, so that the vector does not depend on what
+// else is open.
+const (
+	fdArgs    = 3 // the options, NUL separated: hidden from /proc/1/cmdline
+	fdSeccomp = 4 // the filter program
+	fdStatus  = 5 // the launcher reports the exit status here; the command cannot write to it
+	fdDir     = 6 // the shell reports its last working directory here
+	fdShell   = 7 // the lines that make it do so
+)
+
+// Sizes in bytes of the private file systems. They are memory, so they are bounded.
+const (
+	sizeTemp  = 512 << 20 // compilers and test suites unpack here
+	sizeHome  = 64 << 20
+	sizeSmall = 64 << 20 // /dev/shm and /var/tmp
+	sizeRun   = 16 << 20
+	sizeEmpty = 4096 // one page: a cover that holds nothing
+)
+
+// options returns the launcher's options for one command, without the program. The order matters: a later mount covers
+// an earlier one.
+func options(p Policy, h host, t tree, dir string, shell bool) []string {
+	var v vector
+	v.namespaces(p, h)
+	if p.Profile == Full {
+		v.add("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
+		v.rootOnly(h)
+	} else {
+		v.system(h)
+		v.private(p, h)
+		v.workspace(p, t)
+	}
+	for _, d := range t.Hide {
+		v.add("--size", strconv.Itoa(sizeEmpty), "--tmpfs", d, "--remount-ro", d)
+	}
+	if p.Profile != Full {
+		v.add("--remount-ro", "/var", "--remount-ro", "/dev", "--remount-ro", "/")
+	}
+	v.add("--clearenv")
+	for _, e := range environ(p, h, shell) {
+		name, value, _ := strings.Cut(e, "=")
+		v.add("--setenv", name, value)
+	}
+	v.add("--chdir", filepath.Join(p.Root, dir))
+	return v
+}
+
+// vector is an argument list in the making.
+type vector []string
+
+func (v *vector) add(args ...string) { *v = append(*v, args...) }
+
+// namespaces isolates processes, network and host name, and drops every capability. --unshare-user is spelled out: the
+// "try" form goes on without, and then real root keeps the machine's clock and host name in reach.
+func (v *vector) namespaces(p Policy, h host) {
+	v.add("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+	if p.Profile != Full {
+		v.add("--unshare-net", "--disable-userns")
+	}
+	// --new-session takes the command out of the process group, so a kill needs --die-with-parent to reach it.
+	v.add("--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "tether")
+	if h.EUID == 0 {
+		v.add("--uid", "1000", "--gid", "1000")
+	}
+	v.add("--json-status-fd", strconv.Itoa(fdStatus), "--seccomp", strconv.Itoa(fdSeccomp))
+}
+
+// system shows programs, libraries and the harmless part of /etc. It is a list of what is allowed: a read-only bind of
+// "/" would leave every UNIX socket below /run connectable.
+func (v *vector) system(h host) {
+	v.add("--ro-bind", "/usr", "/usr")
+	for _, d := range topLevel {
+		if target, ok := h.Links[d]; ok {
+			v.add("--symlink", target, "/"+d)
+		} else if slices.Contains(h.Dirs, d) {
+			v.add("--ro-bind", "/"+d, "/"+d)
+		}
+	}
+	v.add("--ro-bind", "/etc", "/etc")
+	for _, f := range h.Files {
+		v.add("--ro-bind", "/dev/null", f)
+	}
+	for _, d := range h.Folders {
+		v.add("--size", strconv.Itoa(sizeEmpty), "--tmpfs", d)
+	}
+	v.add("--ro-bind-try", "/opt", "/opt", "--ro-bind-try", "/nix/store", "/nix/store", "--proc", "/proc")
+	v.rootOnly(h)
+	v.add("--dev", "/dev")
+}
+
+// rootOnly closes the door that a user namespace leaves open for real root: /proc/sys/kernel/core_pattern and its
+// neighbours belong to uid 0 of the machine and would open for writing.
+func (v *vector) rootOnly(h host) {
+	if h.EUID == 0 {
+		v.add("--ro-bind", "/proc/sys", "/proc/sys")
+	}
+}
+
+// private mounts the folders that a command may fill and that vanish with it: temporary files and a home directory with
+// nothing but tools and a cache in it. /var is sealed only at the end, since a workspace or a home may lie below it.
+func (v *vector) private(p Policy, h host) {
+	v.tmpfs("1777", sizeSmall, "/dev/shm")
+	v.tmpfs("1777", sizeTemp, "/tmp")
+	v.tmpfs("", sizeRun, "/run")
+	v.add("--tmpfs", "/var", "--symlink", "../run", "/var/run")
+	v.tmpfs("1777", sizeSmall, "/var/tmp")
+	v.tmpfs("", sizeHome, h.Home)
+	for _, d := range h.Tools {
+		path := filepath.Join(h.Home, d)
+		v.add("--ro-bind-try", path, path)
+	}
+	if p.Cache != "" && p.Profile == WorkspaceWrite {
+		v.add("--bind", p.Cache, filepath.Join(h.Home, ".cache"))
+	}
+}
+
+// tmpfs mounts an empty file system of at most size bytes.
+func (v *vector) tmpfs(perms string, size int, path string) {
+	if perms != "" {
+		v.add("--perms", perms)
+	}
+	v.add("--size", strconv.Itoa(size), "--tmpfs", path)
+}
+
+// workspace shows the workspace and covers what other programs would execute or believe. A mount point cannot be
+// renamed away, which is why .git is one as a whole: with only its hooks covered, "mv .git x" and a new .git would do.
+func (v *vector) workspace(p Policy, t tree) {
+	bind := "--bind"
+	if p.Profile == ReadOnly {
+		bind = "--ro-bind"
+	}
+	for _, d := range t.GitDirs {
+		v.add("--ro-bind", d, d)
+	}
+	v.add(bind, p.Root, p.Root)
+	for _, name := range t.Protect {
+		path := filepath.Join(p.Root, name)
+		v.add("--ro-bind", path, path)
+	}
+}
+
+// Limits of one command, set inside the namespaces: outside, they would count the user's other processes. There is
+// none on address space, which V8, the JVM and sanitizers reserve by the terabyte.
+var (
+	prlimitArgs = []string{"--nproc=512", "--core=0", "--nofile=4096", "--fsize=1073741824", "--memlock=65536", "--"}
+	ulimitLine  = `ulimit -c 0; ulimit -n 4096; ulimit -f 2097152; ulimit -u 512 2>/dev/null || ulimit -p 512 2>/dev/null; exec "$@"`
+)
+
+// shim returns the program that sets the limits and then becomes the command. It also turns a program that is missing
+// into status 127, which the launcher would report as 1.
+func shim(p Policy, h host) []string {
+	switch {
+	case p.Profile == Off: // limits would count, and so hit, the user's other processes
+		return []string{"/bin/sh", "-c", `exec "$@"`, "sh"}
+	case h.Prlimit != "":
+		return append([]string{h.Prlimit}, prlimitArgs...)
+	}
+	return []string{"/bin/sh", "-c", ulimitLine, "sh"}
+}
+
+// shellLines is read by bash before the line (BASH_ENV): at its end the shell reports where it stands. The line itself
+// stays an argument of its own, so its quotes cannot break anything and its errors are reported as bash words them.
+const shellLines = "unset BASH_ENV\nexec 7<&-\ntrap '{ builtin pwd -P >&6; } 2>/dev/null || :' EXIT\n"
+
+// shLine does the same for a plain sh, which has no such file.
+const shLine = `trap '{ pwd -P >&6; } 2>/dev/null || :' EXIT; exec 7<&-; set -- "$1"; eval "$1"`
+
+// program returns the command's own argument list.
+func program(h host, c Cmd) []string {
+	switch {
+	case c.Shell == "":
+		return c.Argv
+	case h.Bash != "":
+		return []string{h.Bash, "--noprofile", "--norc", "-c", "--", c.Shell, "bash"} // the last is its name in messages
+	}
+	return []string{"/bin/sh", "-c", shLine, "sh", c.Shell}
+}

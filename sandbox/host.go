@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// host holds every fact about the machine that the argument vector depends on, so that the vector is a pure function
+// which golden files can test without bubblewrap.
+type host struct {
+	Bwrap   string            // absolute path of the launcher
+	EUID    int               // 0 adds what real root needs
+	Home    string            // resolved home directory, never "/" or ""
+	Env     []string          // checked locale and time zone, "NAME=value"
+	User    string            // login name
+	Path    []string          // the absolute entries of the user's PATH
+	Links   map[string]string // top-level library folders that are links: "bin" -> "usr/bin"
+	Dirs    []string          // top-level library folders that are real
+	Files   []string          // secret files below /etc, each covered by /dev/null
+	Folders []string          // secret folders below /etc, each covered by an empty one
+	Tools   []string          // tool folders that exist, relative to Home
+	Bash    string            // "" if there is none: sh is used
+	Prlimit string            // "" if there is none: the shell's ulimit is used
+	Temp    string            // the host's temporary folder, for profiles that see it
+	Nested  bool              // this process already runs in a sandbox of ours
+}
+
+// topLevel are the folders that a merged /usr makes links of.
+var topLevel = []string{"bin", "sbin", "lib", "lib64", "lib32"}
+
+// secretFiles and secretFolders hold keys and hashes which /etc brings along, as patterns. An ordinary user cannot
+// read most of them; the user of a container often is root.
+var (
+	secretFiles = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/krb5.keytab",
+		"/etc/security/opasswd", "/etc/ssh/ssh_host_*_key"}
+	secretFolders = []string{"/etc/sudoers.d", "/etc/ssl/private", "/etc/docker", "/etc/kubernetes", "/etc/wireguard",
+		"/etc/NetworkManager/system-connections"}
+)
+
+// toolFolders are the places in a home directory that hold programs and libraries and no secrets. Never the whole of
+// .cargo, .config or .local: those hold tokens.
+var toolFolders = []string{".local/bin", ".local/lib", ".cargo/bin", ".cargo/registry", ".rustup", ".nvm", ".pyenv", ".bun",
+	"go/bin", "go/pkg/mod"}
+
+// nestedMark is set inside every sandbox, so that a tether started there can say what is wrong.
+const nestedMark = "TETHER_SANDBOX"
+
+// survey gathers the facts about this machine. It does not look for the launcher.
+func survey() host {
+	h := host{EUID: os.Geteuid(), Home: home(), User: login(), Links: map[string]string{}, Temp: os.TempDir()}
+	h.Nested = os.Getenv(nestedMark) != ""
+	h.Env = locale(os.Getenv)
+	for _, d := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(d) && !slices.Contains(h.Path, filepath.Clean(d)) {
+			h.Path = append(h.Path, filepath.Clean(d))
+		}
+	}
+	for _, d := range topLevel {
+		if target, err := os.Readlink("/" + d); err == nil {
+			h.Links[d] = target
+		} else if isDir("/" + d) {
+			h.Dirs = append(h.Dirs, d)
+		}
+	}
+	h.Files = existing(secretFiles, func(fi os.FileInfo) bool { return fi.Mode().IsRegular() })
+	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
+	for _, d := range toolFolders {
+		if isDir(filepath.Join(h.Home, d)) {
+			h.Tools = append(h.Tools, d)
+		}
+	}
+	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")
+	return h
+}
+
+// home returns the resolved home directory. Some containers have none, or "/": then a name that exists only inside the
+// sandbox stands in, because the private home is mounted there.
+func home() string {
+	const none = "/home/tether"
+	h, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(h) {
+		u, uerr := user.Current()
+		if uerr != nil {
+			return none
+		}
+		h = u.HomeDir
+	}
+	if real, err := filepath.EvalSymlinks(h); err == nil {
+		h = real
+	}
+	if h = filepath.Clean(h); h == "/" || !filepath.IsAbs(h) {
+		return none
+	}
+	return h
+}
+
+// login returns the user's name, or a stand-in where the system knows none.
+func login() string {
+	if u, err := user.Current(); err == nil && plainValue.MatchString(u.Username) {
+		return u.Username
+	}
+	return "user"
+}
+
+// plainValue is what a locale, a time zone or a login name may look like. Anything else is dropped, not quoted.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.@/+:-]{1,64}$`)
+
+// locale copies the few variables of the user that change how text and time are shown.
+func locale(getenv func(string) string) []string {
+	env := []string{"LANG=C.UTF-8"}
+	if v := getenv("LANG"); plainValue.MatchString(v) {
+		env[0] = "LANG=" + v
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "TZ"} {
+		if v := getenv(name); plainValue.MatchString(v) {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// existing returns the paths that match a pattern and are of the wanted kind, links left out.
+func existing(patterns []string, kind func(os.FileInfo) bool) []string {
+	var found []string
+	for _, p := range patterns {
+		matches, _ := filepath.Glob(p) // the only error is a malformed pattern, and ours are constants
+		for _, m := range matches {
+			if fi, err := os.Lstat(m); err == nil && kind(fi) {
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
+// isDir reports whether a path leads to a folder.
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// firstFile returns the first path that leads to a regular file, or "".
+func firstFile(paths ...string) string {
+	for _, p := range paths {
+		if fi, err := os.Stat(p); err == nil && fi.Mode().IsRegular() {
+			return p
+		}
+	}
+	return ""
+}
+
+// within reports whether path is dir or lies below it. Both are clean and absolute.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}

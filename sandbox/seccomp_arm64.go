@@ -1,0 +1,15 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// What is special about the calls of this architecture: nothing, the old forms were never there.
+const (
+	nativeArch = unix.AUDIT_ARCH_AARCH64
+	nativeX32  = false
+)
+
+var (
+	callsNative []uint32
+	modesNative []argRule
+	opensNative []argRule
+)

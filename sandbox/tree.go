@@ -1,0 +1,244 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree holds the facts about one workspace that the vector depends on. They change while a session runs, so they are
+// gathered before every command.
+type tree struct {
+	Protect []string // names in the root, bound read-only over themselves
+	Hide    []string // absolute folders, covered by an empty read-only one
+	GitDirs []string // absolute folders outside, where the git data of a worktree lies: shown read-only
+	Hold    []string // the folders of Hide that must be made first, and are taken away again
+}
+
+// protected are the names in a workspace that other programs believe or execute: a command that may write them has code
+// run on the host later. tether.toml is tether's own.
+var protected = []string{".git", "tether.toml", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".devcontainer",
+	".mcp.json", ".envrc", ".gitmodules"}
+
+// hiddenDir is the folder of a workspace in which tether may keep its state.
+const hiddenDir = ".tether"
+
+// inspect gathers the facts about a workspace. It refuses what cannot be protected: the launcher would follow a link
+// with rights that the command does not have (CVE-2026-87766), and a file with a second name can be written through it.
+func inspect(p Policy, h host) (tree, error) {
+	var t tree
+	if p.Profile == Off {
+		return t, nil
+	}
+	if err := t.hidden(p, h); err != nil || p.Profile == Full {
+		return t, err
+	}
+	if err := t.git(p); err != nil {
+		return t, err
+	}
+	for _, name := range protected[1:] {
+		fi, err := plain(p.Root, name)
+		if err != nil {
+			return t, err
+		}
+		if fi != nil {
+			t.Protect = append(t.Protect, name)
+		}
+	}
+	return t, nil
+}
+
+// git protects the repository as a whole. Where there is none, an empty folder stands in, so that none can be planted
+// and git goes on to find the one of a parent folder.
+func (t *tree) git(p Policy) error {
+	const name = ".git"
+	fi, err := plain(p.Root, name)
+	path := filepath.Join(p.Root, name)
+	switch {
+	case err != nil:
+		return err
+	case fi == nil || fi.IsDir() && emptyDir(path):
+		t.hold(p, path)
+		return nil
+	case fi.Mode().IsRegular():
+		if dir := worktree(path); dir != "" {
+			t.GitDirs = append(t.GitDirs, dir)
+		}
+	}
+	t.Protect = append(t.Protect, name)
+	return nil
+}
+
+// hidden covers tether's state wherever a command could see it.
+func (t *tree) hidden(p Policy, h host) error {
+	path := filepath.Join(p.Root, hiddenDir)
+	fi, err := plain(p.Root, hiddenDir)
+	switch {
+	case err != nil:
+		return err
+	case fi != nil && !fi.IsDir():
+		t.Protect = append(t.Protect, hiddenDir)
+	case p.State != "" && within(p.State, path): // never held: taking it away would take the state away
+		t.Hide = append(t.Hide, path)
+		return nil
+	case fi == nil || emptyDir(path):
+		t.hold(p, path)
+	default:
+		t.Hide = append(t.Hide, path)
+	}
+	if p.State == "" {
+		return nil
+	}
+	if within(p.State, p.Root) {
+		if _, err := plain(p.Root, strings.TrimPrefix(p.State, p.Root+"/")); err != nil {
+			return err
+		}
+		t.Hide = append(t.Hide, p.State)
+	} else if visible(p, h, p.State) {
+		t.Hide = append(t.Hide, p.State)
+	}
+	return nil
+}
+
+// hold covers a folder that is missing or empty. Nothing is needed where a command cannot make it, and nothing is made
+// in a profile that does not protect the workspace.
+func (t *tree) hold(p Policy, path string) {
+	if p.Profile == WorkspaceWrite {
+		t.Hide = append(t.Hide, path)
+		t.Hold = append(t.Hold, path)
+	}
+}
+
+// plain looks at a path below root without following links. It returns nil for what is missing, and an error for a
+// link in any place of the path or a file with several names.
+func plain(root, rel string) (fs.FileInfo, error) {
+	path := root
+	var fi fs.FileInfo
+	for part := range strings.SplitSeq(rel, "/") {
+		path = filepath.Join(path, part)
+		var err error
+		if fi, err = os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if fi.Mode()&fs.ModeSymlink != 0 {
+			return nil, &RefusedError{root, rel + " is a symbolic link; tether cannot protect it", "replace the link by what it points to, or remove it"}
+		}
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok && fi.Mode().IsRegular() && st.Nlink > 1 {
+		return nil, &RefusedError{root, rel + " has a second name (hard link); tether cannot protect it", "replace it by a copy of itself"}
+	}
+	return fi, nil
+}
+
+// emptyDir reports whether a folder holds nothing: then it is, or may as well be, a stand-in.
+func emptyDir(path string) bool {
+	entries, err := os.ReadDir(path)
+	return err == nil && len(entries) == 0
+}
+
+// worktree returns the repository that a .git file of a git worktree belongs to, or "". The file is part of the
+// workspace, so anyone may have written it: the repository must point back to it, or "gitdir: /home/me/.ssh" would show
+// the keys inside.
+func worktree(file string) string {
+	dir, ok := strings.CutPrefix(smallFile(file), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(filepath.Dir(file), dir)
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil || smallFile(filepath.Join(dir, "gitdir")) != file {
+		return ""
+	}
+	common := filepath.Dir(filepath.Dir(dir)) // …/.git/worktrees/NAME
+	if filepath.Base(filepath.Dir(dir)) != "worktrees" || firstFile(filepath.Join(common, "HEAD")) == "" {
+		return ""
+	}
+	return common
+}
+
+// smallFile returns the text of a regular file of one line, or "".
+func smallFile(path string) string {
+	const most = 4096 // bytes: one path
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
+		return ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// holders keeps the stand-in folders of a command in place while it runs.
+type holders []*os.File
+
+// makeHolders makes the folders and locks them, shared: several commands, also of several processes, may run in one
+// workspace, and removing a mount point on the host takes the cover off inside.
+func makeHolders(paths []string) (holders, error) {
+	var hs holders
+	for _, path := range paths {
+		f, err := holdDir(path)
+		if err != nil {
+			hs.release()
+			return nil, err
+		}
+		hs = append(hs, f)
+	}
+	return hs, nil
+}
+
+// holdDir makes one folder and locks it. A command that ends at the same moment may take the folder away between the
+// two, hence the second look.
+func holdDir(path string) (*os.File, error) {
+	const tries = 100 // each lost one means that another command ended just then
+	for range tries {
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Waits: the exclusive lock is held only for the moment in which a folder is taken away.
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err == nil && samePath(f, path) {
+			return f, nil
+		}
+		f.Close()
+	}
+	return nil, fmt.Errorf("%s comes and goes; is another program removing it?", path)
+}
+
+// samePath reports whether an open folder is still the one that its path names.
+func samePath(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Lstat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// release removes the folders that nobody else holds. One that was filled meanwhile (a person ran "git init") stays.
+func (hs holders) release() {
+	for _, f := range slices.Backward(hs) {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && samePath(f, f.Name()) {
+			_ = unix.Rmdir(f.Name()) // not empty: it is somebody's now
+		}
+		f.Close()
+	}
+}
