@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Verify reads the whole log and checks its hash chain. It returns how many
+// events are sound, counted from the first; the error wraps a *ChainError that
+// names the first one that was changed, added or taken away. It cannot see
+// that the newest events are missing: nothing in the file points at them.
+func (s *Store) Verify(ctx context.Context) (sound int64, err error) {
+	sound, err = s.verify(ctx)
+	if _, bad := errors.AsType[*ChainError](err); !bad && sqliteCode(err) == sqliteCorrupt {
+		err = errors.Join(&ChainError{sound + 1, "its page is damaged"}, err)
+	}
+	return sound, s.explain("check", err)
+}
+
+func (s *Store) verify(ctx context.Context) (sound int64, err error) {
+	rows, err := s.reader.QueryContext(ctx,
+		"SELECT seq, session, kind, at, CAST(body AS BLOB), prev_hash, hash FROM event ORDER BY seq")
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	last := []byte{}
+	for rows.Next() {
+		var e Event
+		var at int64
+		var prev, hash []byte
+		if err := rows.Scan(&e.Seq, &e.Session, &e.Kind, &at, (*[]byte)(&e.Body), &prev, &hash); err != nil {
+			return sound, &ChainError{sound + 1, "a value has the wrong type: " + err.Error()}
+		}
+		e.At = time.Unix(0, at)
+		if cause := e.fault(sound+1, last, prev, hash); cause != "" {
+			return sound, &ChainError{sound + 1, cause}
+		}
+		last = hash
+		sound++
+	}
+	return sound, rows.Err()
+}
+
+// fault says what is wrong with e, which should have the number seq and stand
+// behind an event with the hash last; "" if nothing is.
+func (e *Event) fault(seq int64, last, prev, hash []byte) string {
+	switch {
+	case e.Seq != seq:
+		return "it is missing"
+	case !bytes.Equal(prev, last):
+		return "it does not follow the one before it"
+	case !bytes.Equal(e.sum(prev), hash):
+		return "its hash does not fit"
+	case !json.Valid(e.Body):
+		return "its body is not JSON"
+	}
+	return ""
+}
