@@ -1,5 +1,7 @@
 package window
 
+import "strings"
+
 // A Turn is one step of the past: what the model called, what came back, and
 // the line that asked for the next step. A turn in which the model said
 // something that is no call has Said instead of a Call.
@@ -72,7 +74,7 @@ func (t Turn) said() Message {
 // Observe is what the model is told of a turn: the output, clipped, and the
 // line that asks for the next step.
 func (b Budget) Observe(t Turn) string {
-	text := Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID)
+	text := strings.TrimRight(Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID), "\n")
 	if t.Next == "" {
 		return text
 	}

@@ -21,7 +21,7 @@ func history(n, size int) []Turn {
 			ID:     fmt.Sprintf("obs_%d", i+1),
 			Call:   Call{Cmd: fmt.Sprintf("grep step%d src", i+1)},
 			Output: strings.Repeat(fmt.Sprintf("src/a.go:%d: step\n", i+1), 1+size/18),
-			Next:   Text("next", nil),
+			Next:   "Next command?",
 		}
 		if i%4 == 3 {
 			t.Call = Call{Cmd: "write notes.txt", Stdin: "first\nsecond\n"}
