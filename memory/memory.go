@@ -24,7 +24,7 @@ var ErrNotFound = errors.New("not found")
 // goroutines, and several processes may have the same file open: a writer
 // waits up to five seconds for the others.
 type Store struct {
-	path   string      // as given to Open, for error texts
+	path   string      // absolute, or :memory:
 	file   fs.FileInfo // what was opened; nil for :memory:
 	writer *sql.DB     // one connection, so that writes queue here and not in SQLite
 	reader *sql.DB     // a few; the writer itself for :memory:

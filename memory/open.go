@@ -42,6 +42,7 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.path = abs
 		if s.file, err = prepare(abs); err != nil {
 			return err
 		}
