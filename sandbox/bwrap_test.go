@@ -1,0 +1,139 @@
+package sandbox
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files of testdata anew")
+
+// machine is a host as most distributions have it: a merged /usr, an ordinary user, some tools.
+func machine() host {
+	return host{
+		Bwrap: "/usr/bin/bwrap", EUID: 1000, Home: "/home/ada", User: "ada", Env: []string{"LANG=C.UTF-8", "TZ=Europe/Berlin"},
+		Path:  []string{"/home/ada/bin", "/home/ada/.cargo/bin", "/work/p/bin", "/usr/bin", "/bin"},
+		Links: map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"},
+		Files: []string{"/etc/shadow", "/etc/ssh/ssh_host_rsa_key"}, Folders: []string{"/etc/ssl/private"},
+		Tools: []string{".cargo/bin", "go/pkg/mod"}, Bash: "/bin/bash", Prlimit: "/usr/bin/prlimit", Temp: "/tmp",
+	}
+}
+
+// box makes a Box of facts alone: nothing on this machine is looked at.
+func vectorOf(p Policy, h host, t tree, c Cmd) []string {
+	argv := append([]string{h.Bwrap}, options(p, h, t, c.Dir, c.Shell != "")...)
+	return slices.Concat(argv, []string{"--"}, shim(p, h), program(h, c))
+}
+
+func TestVectors(t *testing.T) {
+	repo := tree{Protect: []string{".git", "tether.toml", ".vscode"}, Hide: []string{"/work/p/.tether"}}
+	for name, tt := range map[string]struct {
+		p    Policy
+		h    func(*host)
+		tree tree
+		c    Cmd
+	}{
+		"workspace-write": {Policy{Profile: WorkspaceWrite, Root: "/work/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Shell: "go test ./...", Dir: "a b"}},
+		"read-only":       {Policy{Profile: ReadOnly, Root: "/work/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Argv: []string{"ls"}}},
+		"full":            {Policy{Profile: Full, Root: "/work/p"}, nil, tree{Hide: repo.Hide}, Cmd{Shell: "ls"}},
+		"root":            {Policy{Profile: WorkspaceWrite, Root: "/work/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, repo, Cmd{Shell: "ls"}},
+		"root-full":       {Policy{Profile: Full, Root: "/work/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, tree{}, Cmd{Shell: "ls"}},
+		"bare": {Policy{Profile: WorkspaceWrite, Root: "/tmp/p"}, func(h *host) {
+			h.Links, h.Dirs, h.Tools, h.Bash, h.Prlimit = nil, []string{"bin", "lib"}, nil, "", ""
+		}, tree{Hide: []string{"/tmp/p/.tether", "/tmp/p/.git"}}, Cmd{Shell: "ls"}},
+		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/work/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/work/main/.git"}}, Cmd{Shell: "ls"}},
+	} {
+		h := machine()
+		if tt.h != nil {
+			tt.h(&h)
+		}
+		golden(t, name, vectorOf(tt.p, h, tt.tree, tt.c))
+	}
+}
+
+// golden compares an argument vector with its file: one line an option.
+func golden(t *testing.T, name string, argv []string) {
+	t.Helper()
+	var b strings.Builder
+	for i, a := range argv {
+		if strings.HasPrefix(a, "--") && i > 0 {
+			b.WriteByte('\n')
+		} else if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(a)
+	}
+	got, path := b.String()+"\n", filepath.Join("testdata", name+".argv")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := read(t, path); got != want {
+		t.Errorf("%s differs from %s (go test -update writes it anew):\n%s", name, path, got)
+	}
+}
+
+func TestArgv(t *testing.T) {
+	b := newBox(t, Policy{})
+	argv := b.Argv(Cmd{Argv: []string{"echo", "--", "a b"}})
+	if argv[0] != b.host.Bwrap || !slices.Equal(argv[len(argv)-3:], []string{"echo", "--", "a b"}) {
+		t.Errorf("%q", argv)
+	}
+	if exists(filepath.Join(b.Policy().Root, ".git")) {
+		t.Error("Argv changed the workspace")
+	}
+	off := newBox(t, Policy{Profile: Off})
+	if argv := off.Argv(Cmd{Argv: []string{"echo"}}); argv[0] != "/bin/sh" || argv[len(argv)-1] != "echo" {
+		t.Errorf("%q", argv)
+	}
+}
+
+// What stands after "--" is the command, untouched: nothing in it can become an option of the launcher.
+func FuzzArgv(f *testing.F) {
+	f.Add("--bind", "/", "a/b")
+	f.Add("--", "--share-net", "--")
+	f.Add("x\x00--bind", "", "..")
+	f.Fuzz(func(t *testing.T, a, b, dir string) {
+		p, h := Policy{Profile: WorkspaceWrite, Root: "/work/p"}, machine()
+		plain := vectorOf(p, h, tree{}, Cmd{Argv: []string{"true"}})
+		for _, c := range []Cmd{{Argv: []string{a, b}, Dir: dir}, {Shell: a + b + "x", Dir: dir}} {
+			argv := vectorOf(p, h, tree{}, c)
+			end := slices.Index(argv, "--")
+			if dir == "--" { // only as a part of the folder of --chdir
+				continue
+			}
+			want := slices.Concat(shim(p, h), program(h, c))
+			if !slices.Equal(argv[end+1:], want) {
+				t.Fatalf("the command became %q, want %q", argv[end+1:], want)
+			}
+			if c.Shell == "" && !slices.Equal(argv[:end-1], plain[:end-1]) {
+				t.Fatalf("the command changed the options: %q", argv[:end])
+			}
+		}
+	})
+}
+
+func TestSearchPath(t *testing.T) {
+	h := machine()
+	for profile, want := range map[Profile]string{
+		// ~/bin is not visible inside, the folder of the workspace must not be on it, .cargo/bin keeps its place.
+		WorkspaceWrite: "/home/ada/.cargo/bin:/usr/bin:/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin",
+		Off:            "/home/ada/bin:/home/ada/.cargo/bin:/usr/bin:/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin",
+	} {
+		if got := strings.Join(searchPath(Policy{Profile: profile, Root: "/work/p"}, h), ":"); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", profile, got, want)
+		}
+	}
+}
+
+func TestLocale(t *testing.T) {
+	env := map[string]string{"LANG": "de_DE.UTF-8", "LC_ALL": "$(id)", "LC_TIME": "C", "TZ": strings.Repeat("x", 65), "LC_MESSAGES": "C"}
+	got := locale(func(name string) string { return env[name] })
+	if want := []string{"LANG=de_DE.UTF-8", "LC_TIME=C"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
