@@ -1,0 +1,209 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"tether/sandbox"
+)
+
+var shCommand = &Command{
+	Name:    "sh",
+	Args:    "LINE",
+	Summary: "run a shell command",
+	Detail: "Runs LINE with bash in the workspace. No network, no terminal; cd is kept.\n" +
+		"Any line that begins with a program works without sh. Start a server with\n" +
+		"& and send its output to a file.\nexample: python3 test.py | tail -5",
+	Raw: true,
+	Run: func(context.Context, *Env, []string) error { return errProgram },
+}
+
+// program runs a line with bash in the sandbox.
+func (s *Shell) program(ctx context.Context, line, stdin string) part {
+	sh, name := s.command("sh"), firstWord(line)
+	if sh == nil || isReserved(name) && s.command(name) == nil && name != "sh" {
+		return s.notGranted(name)
+	}
+	if pieces, _ := scan(line); sh != nil && (line == "sh" || strings.HasSuffix(line, "--help") && len(pieces) == 2 && name == "sh") {
+		return part{content: sh.Help()}
+	}
+	if err := s.approve(ctx, sh, []string{line}); err != nil {
+		return refusal(err)
+	}
+	var in io.Reader
+	if stdin != "" {
+		in = strings.NewReader(stdin)
+	}
+	files := s.Env.Box.Files()
+	before := files.Snapshot(ctx)
+	got, err := s.Env.Box.Run(ctx, sandbox.Cmd{Shell: line, Dir: s.Env.Dir, Stdin: in})
+	if err != nil {
+		return part{err: err}
+	}
+	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), isCache)
+	moved := got.Dir != s.Env.Dir && !(inRoot(got.Dir) && inRoot(s.Env.Dir))
+	s.Env.Dir = got.Dir
+	p := part{status: got.Status, content: elided(got)}
+	p.changed = len(changed) > 0
+	s.glance(line, got.Output)
+	p.said = append(p.said, s.changes(changed, got.Output)...)
+	p.said = append(p.said, s.ending(line, got, len(changed) > 0))
+	if moved || got.Status != OK && !inRoot(s.Env.Dir) {
+		p.said = append(p.said, fmt.Sprintf("The working directory is %s.", s.place()))
+	}
+	return p
+}
+
+func inRoot(dir string) bool { return dir == "" || dir == "." }
+
+// place names the working directory for the model.
+func (s *Shell) place() string {
+	if inRoot(s.Env.Dir) {
+		return "the top of the workspace"
+	}
+	return s.Env.Dir
+}
+
+// elided is the output of a program, with a word about what the sandbox left out.
+func elided(o sandbox.Outcome) string {
+	if o.Left == 0 {
+		return o.Output
+	}
+	return lines([]string{o.Output, fmt.Sprintf("(%s were left out of the middle.)", size(o.Left))})
+}
+
+// isCache reports whether a changed file is a by-product that is no progress.
+func isCache(rel string) bool {
+	return strings.Contains(rel, "__pycache__/") || strings.HasSuffix(rel, ".pyc") || strings.Contains(rel, ".pytest_cache/")
+}
+
+// firstWord returns the name of the program that a line begins with.
+func firstWord(line string) string {
+	pieces, _ := scan(line)
+	if len(pieces) == 0 || pieces[0].op != "" {
+		name, _, _ := strings.Cut(line, " ")
+		return name
+	}
+	return line[pieces[0].start:pieces[0].end]
+}
+
+// glance notes the files that a program such as cat has shown whole.
+func (s *Shell) glance(line, output string) {
+	const few = 8 // words looked at: more are not a request to see a file
+	pieces, _ := scan(line)
+	for _, p := range pieces[:min(few, len(pieces))] {
+		word, err := unquote(line[p.start:p.end])
+		if p.op != "" || err != nil {
+			continue
+		}
+		rel, err := s.Env.Box.Files().Rel(s.Env.Dir, word)
+		if err != nil {
+			continue
+		}
+		data, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
+		if err == nil && len(data) > 0 && strings.Contains(output, strings.TrimRight(string(data), "\n")) {
+			s.Env.saw(rel, data)
+		}
+	}
+}
+
+// changes names the files that a program changed, and shows the only one.
+func (s *Shell) changes(changed []string, output string) []string {
+	const most = 6 // names; a build changes hundreds and the model needs none
+	if len(changed) == 0 {
+		return nil
+	}
+	var names, gone []string
+	for _, rel := range changed {
+		if _, err := s.Env.Box.Files().Stat(rel); err != nil {
+			gone = append(gone, s.Env.shown(rel))
+		} else {
+			names = append(names, s.Env.shown(rel))
+		}
+	}
+	var said []string
+	if len(gone) > 0 {
+		said = append(said, "It deleted "+few(gone, most)+".")
+	}
+	if len(names) == 1 && len(gone) == 0 {
+		return s.showChanged(changed[0], names[0], output)
+	}
+	if len(names) > 0 {
+		said = append(said, "It changed "+few(names, most)+".")
+	}
+	return said
+}
+
+// showChanged shows what a redirection wrote: a model that sees no text believes
+// that nothing happened.
+func (s *Shell) showChanged(rel, name, output string) []string {
+	data, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
+	switch {
+	case err != nil || isBinary(data) || strings.TrimSpace(output) == strings.TrimSpace(string(data)) && len(data) > 0:
+		return []string{fmt.Sprintf("It changed %s.", name)}
+	case len(data) == 0:
+		return []string{fmt.Sprintf("%s is an empty file now.", name)}
+	}
+	if len(data) <= maxEcho {
+		s.Env.saw(rel, data)
+	}
+	return []string{fmt.Sprintf("%s now holds:", name), clip(strings.TrimPrefix(string(data), bom), maxEcho)}
+}
+
+// few joins at most n names and says how many more there are.
+func few(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// ending says in a sentence how a program ended: an output without one is read
+// as a failure, and a bare number is copied into the next file.
+func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
+	pieces, _ := scan(line)
+	pipe := slices.ContainsFunc(pieces, func(p piece) bool { return p.op == "|" || p.op == "|&" })
+	silent := strings.TrimSpace(o.Output) == ""
+	switch {
+	case o.TimedOut:
+		return fmt.Sprintf("error: stopped, because it did not end within %s; start a server with & and send its output to a file",
+			s.Env.Box.Policy().Timeout.Round(100*time.Millisecond))
+	case o.Killed != "":
+		return fmt.Sprintf("error: the command was stopped: %s", o.Killed)
+	case o.Status != 0:
+		return failure(line, o.Status, silent)
+	case pipe && silent:
+		return "The last command of the pipe succeeded; nothing was printed."
+	case pipe:
+		return "The last command of the pipe succeeded."
+	case silent && !changed:
+		return "The command succeeded and printed nothing."
+	}
+	return "The command succeeded."
+}
+
+// python begins a line that is source text, sent as if it were a command.
+var python = []string{"def", "import", "from", "class", "print", "elif", "except"}
+
+func failure(line string, status int, silent bool) string {
+	name := firstWord(line)
+	base, _, _ := strings.Cut(name, "(")
+	switch {
+	case slices.Contains(python, base):
+		return "error: that is Python, not a command; put it in the stdin of python3\ntry: python3 -"
+	case status == NotFound:
+		return "The command failed: a program in it is not installed here (exit status 127)."
+	case status == Denied:
+		return fmt.Sprintf("The command failed: %s may not be executed (exit status 126).", path.Base(name))
+	case status > 128:
+		return fmt.Sprintf("The command failed: signal %d ended it.", status-128)
+	case silent:
+		return fmt.Sprintf("The command printed nothing and failed with exit status %d.", status)
+	}
+	return fmt.Sprintf("The command failed with exit status %d.", status)
+}

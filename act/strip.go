@@ -1,0 +1,84 @@
+package act
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	fence     = regexp.MustCompile("(?s)^```[A-Za-z]*[ \t]*\n(.*?)\n?```$")
+	backticks = regexp.MustCompile("^`([^`\n]+)`$")
+	shells    = []string{"sh", "bash", "shell"}
+)
+
+// strip takes off what models put around a command: a code fence, a prompt, and
+// the name of a shell. What is left is the line that was meant.
+func (s *Shell) strip(line string) string {
+	line = clean(line)
+	for range 8 { // each round takes something off; nobody nests deeper
+		was := line
+		for _, re := range []*regexp.Regexp{fence, backticks} {
+			if m := re.FindStringSubmatch(line); m != nil {
+				line = strings.TrimSpace(m[1])
+			}
+		}
+		line = strings.TrimSpace(strings.TrimPrefix(line, "$ "))
+		line = s.stripShell(line)
+		if line == was {
+			break
+		}
+	}
+	return line
+}
+
+// stripShell takes off a leading shell, and keeps it where it is a real program
+// with something to do: a script to run or options.
+func (s *Shell) stripShell(line string) string {
+	name, rest, found := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	if !found || rest == "" || !slices.Contains(shells, name) {
+		return line
+	}
+	if inner, ok := dashC(rest); ok {
+		return inner
+	}
+	if name == "shell" {
+		return rest
+	}
+	pieces, _ := scan(rest)
+	if rest[0] == '-' || len(pieces) == 0 || pieces[0].op != "" {
+		return line
+	}
+	if word, err := unquote(rest[:pieces[0].end]); err == nil && s.isScript(word) {
+		return line
+	}
+	return rest
+}
+
+// dashC returns the command in "-c 'command'".
+func dashC(rest string) (string, bool) {
+	pieces, err := scan(rest)
+	if err != nil || len(pieces) != 2 || pieces[1].op != "" {
+		return "", false
+	}
+	if flag := rest[:pieces[0].end]; flag != "-c" && flag != "-lc" {
+		return "", false
+	}
+	inner, err := unquote(rest[pieces[1].start:pieces[1].end])
+	return strings.TrimSpace(inner), err == nil && strings.TrimSpace(inner) != ""
+}
+
+// isScript reports whether a shell was asked to run a file, not a command.
+func (s *Shell) isScript(word string) bool {
+	files := s.Env.Box.Files()
+	rel, err := files.Rel(s.Env.Dir, word)
+	if err != nil {
+		return false
+	}
+	info, err := files.Stat(rel)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	return strings.HasSuffix(rel, ".sh") || info.Mode()&0o111 == 0
+}

@@ -1,0 +1,183 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"tether/sandbox"
+)
+
+var writeCommand = &Command{
+	Name:    "write",
+	Args:    "FILE",
+	Summary: "make or replace a file by stdin",
+	Detail: "The text in stdin becomes the whole of FILE. Folders are made. A file that\n" +
+		"you have not read is shown first. Use append to add to the end, edit to\n" +
+		"change a part.\nexample: write greeting.txt Hello",
+	Text: 1,
+	Run:  runWrite,
+}
+
+// A target is a file that is about to be changed.
+type target struct {
+	name string // as the model wrote it
+	rel  string
+	old  []byte
+	made bool // it does not exist yet
+}
+
+// target looks at the file that the first argument names.
+func (e *Env) target(args []string) (target, error) {
+	if len(args) == 0 {
+		return target{}, misuse(e.cmd.Name+" --help", "which file? usage: %s", e.cmd.usage())
+	}
+	t := target{name: args[0]}
+	var err error
+	if t.rel, err = e.rel(t.name); err != nil {
+		return t, err
+	}
+	t.name = e.shown(t.rel)
+	t.old, err = e.Box.Files().ReadFile(t.rel, maxShown)
+	var large *sandbox.TooLargeError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.made = true
+	case errors.As(err, &large):
+		return t, failed("", "%s is too large to change here (%s)", t.name, size(large.Size))
+	case err != nil:
+		return t, e.fileError(t.name, err)
+	case isBinary(t.old):
+		return t, failed("", "%s is %s, not text; it was not changed", t.name, kindOf(t.name))
+	}
+	return t, nil
+}
+
+func runWrite(ctx context.Context, env *Env, args []string) error {
+	t, err := env.target(args)
+	if err != nil {
+		return err
+	}
+	if env.Stdin == "" {
+		return misuse("write --help", "there is no text for %s; put the whole of it in stdin", t.name)
+	}
+	text, said := tidy(t.name, env.Stdin, string(t.old))
+	doc := parseDocument(t.old)
+	if len(t.old) > 0 && hasBlock(text) {
+		return env.editText(ctx, t, doc, text) // an edit is what was meant
+	}
+	doc.lines, doc.open = splitLines(ended(text)), false
+	switch same := string(doc.bytes()) == string(t.old); {
+	case same && !t.made:
+		env.saw(t.rel, t.old)
+		return env.alreadyThat(t)
+	case len(t.old) > 0 && !env.knows(t.rel, t.old):
+		return env.unseen(t, doc.lines)
+	}
+	if line := placeholder(doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
+		return failed(env.can("read "+quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
+	}
+	for _, s := range said {
+		env.Say("%s", s)
+	}
+	return env.save(ctx, t, doc, span{1, len(doc.lines)})
+}
+
+// alreadyThat answers a write that changes nothing.
+func (e *Env) alreadyThat(t target) error {
+	e.Say("%s has exactly that already; nothing was changed.", t.name)
+	if e.shell.command("done") != nil && !e.shell.Unready {
+		e.Say("If the task is finished: done")
+	}
+	return nil
+}
+
+// unseen refuses to replace a file that the model has not seen: small models
+// replace a list by its new last line. It shows the file, so that the next write
+// is one by a model that knows. What it tries first depends on whether the new
+// text looks like all of the file or like something to add.
+func (e *Env) unseen(t target, replacement []string) error {
+	fmt.Fprint(e.Out, lines([]string{clip(string(t.old), maxSaid)}))
+	e.saw(t.rel, t.old)
+	msg := "%s has text already, shown above, and nothing was written; append adds to it, edit changes a part, write again replaces all of it"
+	if e.shell.command("append") == nil || rewrites(parseDocument(t.old).lines, replacement) {
+		return failed(e.again("write", t), msg, t.name)
+	}
+	return failed(e.again("append", t), msg, t.name)
+}
+
+// again is a line that gives the same text to a command. Text that stood on the
+// line stands there again, unless it is more than one line.
+func (e *Env) again(name string, t target) string {
+	switch {
+	case strings.Contains(e.typed, "\n"):
+		return e.can("read " + quote(t.name))
+	case e.typed != "":
+		return name + " " + quote(t.name) + " " + e.typed
+	}
+	return name + " " + quote(t.name)
+}
+
+// rewrites reports whether a text is another state of the old one rather than an
+// addition: a third of the old lines are in it, or it starts as the old one does.
+func rewrites(old, text []string) bool {
+	kept := 0
+	for _, l := range old {
+		if slices.Contains(text, l) {
+			kept++
+		}
+	}
+	word := func(s string) string { w, _, _ := strings.Cut(strings.TrimSpace(s), " "); return w }
+	return 3*kept >= len(old) && kept > 0 || len(text) > 1 && word(text[0]) == word(old[0])
+}
+
+// save writes a document and shows the changed lines of it.
+func (e *Env) save(ctx context.Context, t target, doc document, changed span) error {
+	data := doc.bytes()
+	if err := e.Box.Files().WriteFile(t.rel, data); err != nil {
+		return e.fileError(t.name, err)
+	}
+	knew := t.made || len(t.old) == 0 || e.knows(t.rel, t.old)
+	e.Changed()
+	if knew || changed == (span{1, len(doc.lines)}) {
+		e.saw(t.rel, data)
+	}
+	e.showSaved(t, doc, changed)
+	if fault := checkSyntax(ctx, e, t.name, doc.text()+"\n"); fault != "" {
+		e.broken = true
+		e.Say("But %s is not right yet: %s", t.name, fault)
+	}
+	if t.made && strings.HasPrefix(doc.text(), "#!") && e.can("chmod") != "" {
+		e.Say("To be able to run it: chmod +x %s", quote(t.name))
+	}
+	return nil
+}
+
+// showSaved prints the lines around a change, or a small file whole.
+func (e *Env) showSaved(t target, doc document, changed span) {
+	if e.piped {
+		return
+	}
+	total := len(doc.lines)
+	from, to := max(1, changed.from-around), min(total, changed.to+around)
+	if total <= smallFile && len(doc.text()) <= maxEcho {
+		from, to = 1, total
+	}
+	var b strings.Builder
+	if from <= to {
+		printLines(&b, doc.lines, span{from, to}, total > smallFile)
+	}
+	fmt.Fprint(e.Out, clip(b.String(), maxEcho))
+	switch {
+	case from == 1 && to == total:
+		e.Say("That is all of %s now, %s.", t.name, countLines(total))
+	default:
+		e.Say("That is %s now, %s of %d.", t.name, span{from, to}, total)
+	}
+}
+
+// around is how many lines around a change are shown.
+const around = 2
