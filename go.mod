@@ -11,6 +11,10 @@ require (
 
 	// A command line of the model is split into words as a shell would.
 	github.com/mattn/go-shellwords v1.0.16
+
+	// The client of Ollama, in its own types.
+	github.com/ollama/ollama v0.17.4
+
 	// Tests only: txtar archives for transcripts, and scripts against the real binary.
 	github.com/rogpeppe/go-internal v1.16.0
 
@@ -38,7 +42,6 @@ require (
 	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
-	github.com/ollama/ollama v0.17.4 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/spf13/pflag v1.1.0 // indirect
 	github.com/wk8/go-ordered-map/v2 v2.1.8 // indirect

@@ -1,0 +1,144 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	window "tether/context"
+)
+
+// A family is what is known of the models of one name, from trying them.
+type family struct {
+	match string // part of the model's name, in lower case
+	// textCalls: the template takes tools, but the model writes its calls as
+	// text all the same; it is constrained from the start.
+	textCalls bool
+	// result is who speaks the results of commands. A tool message keeps the
+	// prefix on templates that know the role (DESIGN 6).
+	result window.Role
+}
+
+// families are the models that need something else than the default. Newer
+// entries go first: the first match counts.
+var families = []family{
+	{match: "qwen2.5-coder", textCalls: true, result: window.RoleTool}, // renders <tool_response> in a user turn
+	{match: "smollm2", textCalls: true, result: window.RoleUser},       // its template copies the role, and it knows no "tool"
+	{match: "gemma", result: window.RoleTool},
+}
+
+// familyOf returns what is known of the model called name.
+func familyOf(name string) family {
+	name = strings.ToLower(name)
+	for _, f := range families {
+		if strings.Contains(name, f.match) {
+			return f
+		}
+	}
+	return family{result: window.RoleTool}
+}
+
+// schema compiles a grant to the JSON schema of one call. The first words are
+// an enum, and no pattern constrains the rest: llama.cpp does not escape a
+// pattern's characters for JSON, so that a quote would break the reply.
+func schema(commands []string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"cmd":{"type":"string","enum":` + compact(commands) +
+		`},"args":{"type":"string"},"stdin":{"type":"string"}},"required":["cmd","args","stdin"],"additionalProperties":false}`)
+}
+
+// parameters is the schema of the tool act. Every byte of it is paid in every
+// request, so it says no more than the names do.
+const parameters = `{"type":"object","properties":{"cmd":{"type":"string"},"stdin":{"type":"string"}},"required":["cmd"]}`
+
+// toolName and toolAbout name the only tool.
+const (
+	toolName  = "act"
+	toolAbout = "Run a command line"
+)
+
+// An object is a call in the constrained form. The order of the fields is the
+// order in which the model writes them.
+type object struct {
+	Cmd   string `json:"cmd"`
+	Args  string `json:"args"`
+	Stdin string `json:"stdin"`
+}
+
+// render writes call as the model would have: the history must look like what
+// the schema lets it write, or it imitates something that it cannot write.
+func render(call window.Call, commands []string) string {
+	first, rest, _ := strings.Cut(call.Cmd, " ")
+	o := object{Cmd: first, Args: rest, Stdin: call.Stdin}
+	if !has(commands, first) && has(commands, "sh") {
+		o.Cmd, o.Args = "sh", call.Cmd
+	}
+	return compact(o)
+}
+
+// line joins a call in the constrained form to the command line that it means.
+func line(cmd, args string) string {
+	if strings.TrimSpace(args) == "" {
+		return cmd
+	}
+	return cmd + " " + args
+}
+
+// compact encodes v without blanks and with < > & as they are: models read it.
+func compact(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("llm: " + err.Error()) // strings and slices of them always encode
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// has reports whether words holds word.
+func has(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// A line of the wire, before the protocol gives it its own types.
+type spoken struct {
+	role    window.Role
+	content string
+	call    *window.Call // as a tool call, in the native form
+	id      string
+}
+
+// speak turns the window into what is said in the form of p. Where no tool is
+// offered the system message tells the form of a reply.
+func (p prompt) speak() []spoken {
+	said := make([]spoken, 0, len(p.messages))
+	open := "" // the tool call that waits for its result
+	for _, m := range p.messages {
+		s := spoken{role: m.Role, content: m.Text, id: m.ID}
+		switch {
+		case m.Role == window.RoleSystem && p.form != native:
+			s.content += "\n" + window.Text("reply_form", nil)
+		case m.Role == window.RoleTool && (m.ID != open || m.ID == ""):
+			s.role, s.id = p.Result, ""
+		case m.Call != nil && p.form == native:
+			s.call, open = m.Call, m.ID
+		case m.Call != nil:
+			s.content, s.id = p.written(m), ""
+		}
+		said = append(said, s)
+	}
+	return said
+}
+
+// written is an assistant message that acts, as text.
+func (p prompt) written(m window.Message) string {
+	call := render(*m.Call, p.Commands)
+	if m.Text == "" || p.form == constrained {
+		return call // the schema leaves no room for words around a call
+	}
+	return m.Text + "\n" + call
+}

@@ -1,0 +1,110 @@
+package llm
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	window "tether/context"
+)
+
+// A form is a way in which calls are asked for.
+type form string
+
+const (
+	native      form = "native"      // the tool act is offered; calls come as tool calls
+	constrained form = "constrained" // no tool; the reply is decoded under the schema
+	plain       form = "plain"       // neither: calls are read from text
+)
+
+// freshTemperature is high enough that a model which would repeat itself does
+// not, and low enough that it still writes calls.
+const freshTemperature = 0.8
+
+// wiring is all that decides the bytes of a request, the request itself and
+// the form of its calls excepted. It is kept in the log of a session.
+type wiring struct {
+	Server      string      `json:"server"` // as in Info
+	Model       string      `json:"model"`  // as the server knows it
+	Window      int         `json:"window"` // tokens; Ollama's num_ctx, the same in every request: another value reloads the model
+	Commands    []string    `json:"commands"`
+	Result      window.Role `json:"result"` // who speaks a result that answers no tool call
+	Temperature float64     `json:"temperature"`
+	Seed        int         `json:"seed"`
+	MaxTokens   int         `json:"max_tokens"`
+}
+
+// A prompt is a request with all that decides its bytes.
+type prompt struct {
+	wiring
+	messages []window.Message
+	form     form
+	fresh    bool
+	stream   bool
+}
+
+// prompt settles how r is sent in the form f.
+func (w wiring) prompt(r window.Request, f form) prompt {
+	p := prompt{wiring: w, messages: r.Messages, form: f, fresh: r.Fresh, stream: true}
+	if r.Fresh {
+		p.Temperature = max(freshTemperature, p.Temperature)
+		p.Seed += 1 + len(r.Messages) // another one at each turn, the same one in each repetition
+	}
+	return p
+}
+
+// shape is what Encode must know of p beside the wiring and the request.
+func (p prompt) shape() string {
+	words := []string{string(p.form)}
+	if p.fresh {
+		words = append(words, "fresh")
+	}
+	if !p.stream {
+		words = append(words, "whole")
+	}
+	return strings.Join(words, " ")
+}
+
+// prompt settles how r is sent now.
+func (m *Model) prompt(r window.Request) prompt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wire.prompt(r, m.form)
+}
+
+// build makes the request in the server's protocol.
+func (p prompt) build() any {
+	if p.Server == "ollama" {
+		return p.ollama()
+	}
+	return p.openai()
+}
+
+// Body returns the bytes that Reply would send for r now.
+func (m *Model) Body(r window.Request) ([]byte, error) {
+	return json.Marshal(m.prompt(r).build())
+}
+
+// Wire returns what Encode needs to make the bytes of a request of this model
+// again, without the model: it belongs into the log of a session.
+func (m *Model) Wire() json.RawMessage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return json.RawMessage(compact(m.wire))
+}
+
+// Encode returns the bytes that were sent for r by a model with that Wire.
+// shape is the Reply's: the form of the calls, and whether the reply was asked
+// for once more. An empty shape is that of a first request with tools.
+func Encode(wire json.RawMessage, shape string, r window.Request) ([]byte, error) {
+	var w wiring
+	if err := json.Unmarshal(wire, &w); err != nil {
+		return nil, fmt.Errorf("how the session's model was asked cannot be read: %w", err)
+	}
+	words := strings.Fields(cmp.Or(strings.TrimSpace(shape), string(native)))
+	r.Fresh = r.Fresh || has(words, "fresh")
+	p := w.prompt(r, form(words[0]))
+	p.stream = !has(words, "whole")
+	return json.Marshal(p.build())
+}
