@@ -50,8 +50,15 @@ func (s *Shell) stripShell(line string) string {
 	if rest[0] == '-' || len(pieces) == 0 || pieces[0].op != "" {
 		return line
 	}
-	if word, err := unquote(rest[:pieces[0].end]); err == nil && s.isScript(word) {
-		return line
+	word, err := unquote(rest[:pieces[0].end])
+	switch {
+	case err != nil:
+		return rest
+	case len(pieces) == 1 && strings.Contains(word, " ") && strings.ContainsAny(rest[:1], `'"`):
+		return strings.TrimSpace(word) // sh "ls -la"
+	}
+	if shell := s.scriptShell(name, word); shell != "" {
+		return shell + " " + rest
 	}
 	return rest
 }
@@ -69,16 +76,25 @@ func dashC(rest string) (string, bool) {
 	return strings.TrimSpace(inner), err == nil && strings.TrimSpace(inner) != ""
 }
 
-// isScript reports whether a shell was asked to run a file, not a command.
-func (s *Shell) isScript(word string) bool {
+// scriptShell returns the shell that runs the file word, or "" if word is no
+// script. A model says sh and means this tool: the script says which shell it needs.
+func (s *Shell) scriptShell(name, word string) string {
 	files := s.Env.Box.Files()
 	rel, err := files.Rel(s.Env.Dir, word)
 	if err != nil {
-		return false
+		return ""
 	}
 	info, err := files.Stat(rel)
 	if err != nil || !info.Mode().IsRegular() {
-		return false
+		return ""
 	}
-	return strings.HasSuffix(rel, ".sh") || info.Mode()&0o111 == 0
+	data, err := files.ReadFile(rel, maxShown)
+	first, _, _ := strings.Cut(string(data), "\n")
+	switch program := !strings.HasSuffix(rel, ".sh") && info.Mode()&0o111 != 0; {
+	case err != nil || program:
+		return ""
+	case strings.HasPrefix(first, "#!") && strings.HasSuffix(strings.TrimSpace(first), "bash"):
+		return "bash"
+	}
+	return name
 }
