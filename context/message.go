@@ -58,9 +58,9 @@ type Reply struct {
 	Recovered string // the dialect that the call was found in; empty for the proper form
 	Cut       bool   // the message ended at the token limit: nothing of it is run
 	Usage     Usage
-	// Sent is the SHA-256 of the request's body in hex, and Constrained says
-	// whether decoding was bound to the schema: with them the log can show the
-	// request again byte for byte and tell that it is the same.
-	Sent        string
-	Constrained bool
+	// Sent is the SHA-256 of the request's body in hex, and Shape the form in
+	// which the calls were asked for: with them the log can show the request
+	// again byte for byte and tell that it is the same.
+	Sent  string
+	Shape string
 }

@@ -31,4 +31,7 @@ type Framing struct {
 }
 
 // System is the system prompt, the same for a whole session.
-func System(f Framing) string { return Text("system", f) }
+func System(f Framing) string {
+	f.Commands = strings.TrimRight(f.Commands, "\n")
+	return Text("system", f)
+}

