@@ -31,6 +31,9 @@ const (
 func options(p Policy, h host, t tree, dir string, shell bool) []string {
 	var v vector
 	v.namespaces(p, h)
+	if shell {
+		v.add("--sync-fd", strconv.Itoa(fdDir))
+	}
 	if p.Profile == Full {
 		v.add("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
 		v.rootOnly(h)
@@ -118,8 +121,11 @@ func (v *vector) private(p Policy, h host) {
 		path := filepath.Join(h.Home, d)
 		v.add("--ro-bind-try", path, path)
 	}
+	cache := filepath.Join(h.Home, ".cache")
 	if p.Cache != "" && p.Profile == WorkspaceWrite {
-		v.add("--bind", p.Cache, filepath.Join(h.Home, ".cache"))
+		v.add("--bind", p.Cache, cache)
+	} else {
+		v.tmpfs("", sizeTemp, cache) // what a compiler keeps there does not fit into the home
 	}
 }
 
@@ -167,20 +173,38 @@ func shim(p Policy, h host) []string {
 	return []string{"/bin/sh", "-c", ulimitLine, "sh"}
 }
 
-// shellLines is read by bash before the line (BASH_ENV): at its end the shell reports where it stands. The line itself
-// stays an argument of its own, so its quotes cannot break anything and its errors are reported as bash words them.
-const shellLines = "unset BASH_ENV\nexec 7<&-\ntrap '{ builtin pwd -P >&6; } 2>/dev/null || :' EXIT\n"
+// reportTo is where a shell says at its end in which folder it stands. Inside a sandbox process 1 holds the pipe
+// (--sync-fd), so that no program that the shell starts inherits it.
+func reportTo(p Policy) string {
+	if p.Profile == Off {
+		return "&" + strconv.Itoa(fdDir)
+	}
+	return "/proc/1/fd/" + strconv.Itoa(fdDir)
+}
 
-// shLine does the same for a plain sh, which has no such file.
-const shLine = `trap '{ pwd -P >&6; } 2>/dev/null || :' EXIT; exec 7<&-; set -- "$1"; eval "$1"`
+// reportDir makes the shell report. What is read there is checked, since the line can write to it too.
+func reportDir(p Policy, builtin string) string {
+	return "trap '{ " + builtin + "pwd -P >" + reportTo(p) + "; } 2>/dev/null || :' EXIT\n"
+}
+
+// shellLines is read by bash before the line (BASH_ENV). The line itself stays an argument of its own, so its quotes
+// cannot break anything and its errors are reported as bash words them.
+func shellLines(p Policy) string {
+	return "unset BASH_ENV\nexec " + strconv.Itoa(fdShell) + "<&-\n" + reportDir(p, "builtin ")
+}
+
+// plainLines does the same for a sh, which reads no such file.
+func plainLines(p Policy) string {
+	return "exec " + strconv.Itoa(fdShell) + "<&-\n" + reportDir(p, "") + `set -- "$1"; eval "$1"`
+}
 
 // program returns the command's own argument list.
-func program(h host, c Cmd) []string {
+func program(p Policy, h host, c Cmd) []string {
 	switch {
 	case c.Shell == "":
 		return c.Argv
 	case h.Bash != "":
 		return []string{h.Bash, "--noprofile", "--norc", "-c", "--", c.Shell, "bash"} // the last is its name in messages
 	}
-	return []string{"/bin/sh", "-c", shLine, "sh", c.Shell}
+	return []string{"/bin/sh", "-c", plainLines(p), "sh", c.Shell}
 }

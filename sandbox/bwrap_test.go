@@ -25,7 +25,7 @@ func machine() host {
 // box makes a Box of facts alone: nothing on this machine is looked at.
 func vectorOf(p Policy, h host, t tree, c Cmd) []string {
 	argv := append([]string{h.Bwrap}, options(p, h, t, c.Dir, c.Shell != "")...)
-	return slices.Concat(argv, []string{"--"}, shim(p, h), program(h, c))
+	return slices.Concat(argv, []string{"--"}, shim(p, h), program(p, h, c))
 }
 
 func TestVectors(t *testing.T) {
@@ -106,7 +106,7 @@ func FuzzArgv(f *testing.F) {
 			if dir == "--" { // only as a part of the folder of --chdir
 				continue
 			}
-			want := slices.Concat(shim(p, h), program(h, c))
+			want := slices.Concat(shim(p, h), program(p, h, c))
 			if !slices.Equal(argv[end+1:], want) {
 				t.Fatalf("the command became %q, want %q", argv[end+1:], want)
 			}

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func lockThread() { runtime.LockOSThread() }
@@ -238,10 +240,17 @@ func TestStatusCannotBeForged(t *testing.T) {
 
 // A folder that tether happened to inherit would let a command walk out of the sandbox.
 func TestInheritedFiles(t *testing.T) {
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
 	b := newBox(t, Policy{})
-	o := shell(t, b, "cd /proc/self/fd; for f in *; do readlink $f; done | grep -v -e '^pipe:' -e '^/dev/null$' -e '^/proc/'")
-	if o.Output != "" {
-		t.Errorf("open inside: %s", o.Output)
+	for _, c := range []Cmd{{Shell: "ls -l /proc/self/fd"}, {Argv: []string{"ls", "-l", "/proc/self/fd"}}} {
+		o := do(t, b, c)
+		if n := strings.Count(o.Output, " -> "); n != 4 { // input, output, errors, and the folder that ls reads
+			t.Errorf("open inside: %s", o.Output)
+		}
 	}
 }
 
@@ -343,4 +352,19 @@ func TestForgedWorktree(t *testing.T) {
 	if o := shell(t, b, "cat ../keys/worktrees/x/id"); strings.Contains(o.Output, secret) {
 		t.Errorf("%+v", o)
 	}
+}
+
+// When tether itself is killed, nothing of its commands goes on.
+func TestHarnessKilled(t *testing.T) {
+	marker := rand.Text()
+	cmd := exec.Command("/proc/self/exe", harness, t.TempDir(), fmt.Sprintf(stubborn, marker))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the command runs", func() bool { return alive(t, marker) > 4 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	until(t, "all is gone", func() bool { return alive(t, marker) == 0 })
 }

@@ -42,11 +42,11 @@ func spawn(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// sealOnce keeps files that tether inherited, or opened without the flag, out of every command: a folder that was open
-// by chance could be walked from inside.
-var sealOnce = sync.OnceFunc(func() {
+// seal keeps files that tether inherited, or opened without the flag, out of every command: a folder that was open by
+// chance could be walked from inside.
+func seal() {
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) // kernels before 5.11 lack it; Go's own files have the flag anyway
-})
+}
 
 // process is a command that was started, and our ends of its pipes.
 type process struct {
@@ -95,9 +95,9 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 	var dirEnd, lines *os.File
 	if c.Shell != "" {
 		p.dir, dirEnd = pl.outPipe()
-		lines = pl.file("shell", []byte(shellLines))
+		lines = pl.file("shell", []byte(shellLines(b.policy)))
 	}
-	argv := append(shim(b.policy, b.host), program(b.host, c)...)
+	argv := append(shim(b.policy, b.host), program(b.policy, b.host, c)...)
 	if b.policy.Profile == Off {
 		p.cmd = &exec.Cmd{Path: argv[0], Args: argv, Dir: filepath.Join(b.policy.Root, dir),
 			Env: environ(b.policy, b.host, c.Shell != ""), ExtraFiles: []*os.File{nil, nil, nil, dirEnd, lines}}

@@ -40,7 +40,7 @@ func New(ctx context.Context, p Policy) (*Box, error) {
 	if b.files, err = openFiles(p, asked); err != nil {
 		return nil, err
 	}
-	sealOnce()
+	seal()
 	if p.Profile == Off {
 		return b, nil
 	}
@@ -227,7 +227,7 @@ func (b *Box) inside(dir string) (string, bool) {
 // file descriptor, so that they cannot be seen from inside). It looks at the workspace and changes nothing; where Run
 // would refuse, the vector lacks the protection that cannot be had.
 func (b *Box) Argv(c Cmd) []string {
-	program := append(shim(b.policy, b.host), program(b.host, c)...)
+	program := append(shim(b.policy, b.host), program(b.policy, b.host, c)...)
 	if b.policy.Profile == Off {
 		return program
 	}
