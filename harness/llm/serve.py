@@ -1,0 +1,46 @@
+"""Runs the llama.cpp server of the package xllamacpp for tether.
+
+Arguments: the directory that holds xllamacpp, and the settings as JSON.
+Prints {"url": ...} when the server listens. Ends when its standard input
+ends, which is when tether does.
+"""
+
+import json
+import os
+import sys
+import threading
+
+
+def watch():
+    # Not sys.stdin: its lock is not to be held while the interpreter ends.
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+def main():
+    directory, settings = sys.argv[1], json.loads(sys.argv[2])
+    threading.Thread(target=watch, daemon=True).start()
+    # What llama.cpp prints must not mix with the address: it goes to the log.
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.path.insert(0, directory)
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = settings.pop("path")
+    threads = settings.pop("threads")
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    for name, value in settings.items():
+        setattr(params, name, value)
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError:
+        os._exit(1)  # llama.cpp has said why, in the log
+    answer.write(json.dumps({"url": server.listening_address}) + "\n")
+    answer.flush()
+    threading.Event().wait()
+
+
+main()
