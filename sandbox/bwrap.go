@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -154,23 +155,43 @@ func (v *vector) workspace(p Policy, t tree) {
 	}
 }
 
-// Limits of one command, set inside the namespaces: outside, they would count the user's other processes. There is
-// none on address space, which V8, the JVM and sanitizers reserve by the terabyte.
-var (
-	prlimitArgs = []string{"--nproc=512", "--core=0", "--nofile=4096", "--fsize=1073741824", "--memlock=65536", "--"}
-	ulimitLine  = `ulimit -c 0; ulimit -n 4096; ulimit -f 2097152; ulimit -u 512 2>/dev/null || ulimit -p 512 2>/dev/null; exec "$@"`
-)
+// limits are those of one command, set inside the namespaces: outside, they would count the user's other processes. There
+// is none on address space, which V8, the JVM and sanitizers reserve by the terabyte.
+var limits = []struct {
+	name  string // as prlimit has it
+	value uint64
+	flags string // as the shell's ulimit has it; shells differ in the one for processes
+	unit  uint64 // bytes in one of ulimit's
+}{
+	{"nproc", 512, "u p", 1},
+	{"core", 0, "c", 512},
+	{"nofile", 4096, "n", 1},
+	{"fsize", 1 << 30, "f", 512},
+	{"memlock", 64 << 10, "l", 1024},
+}
 
 // shim returns the program that sets the limits and then becomes the command. It also turns a program that is missing
 // into status 127, which the launcher would report as 1.
 func shim(p Policy, h host) []string {
-	switch {
-	case p.Profile == Off: // limits would count, and so hit, the user's other processes
+	if p.Profile == Off { // limits would count, and so hit, the user's other processes
 		return []string{"/bin/sh", "-c", `exec "$@"`, "sh"}
-	case h.Prlimit != "":
-		return append([]string{h.Prlimit}, prlimitArgs...)
 	}
-	return []string{"/bin/sh", "-c", ulimitLine, "sh"}
+	prlimit, ulimit := []string{h.Prlimit}, ""
+	for _, l := range limits {
+		value := l.value
+		if hard, ok := h.Hard[l.name]; ok {
+			value = min(value, hard)
+		}
+		prlimit = append(prlimit, fmt.Sprintf("--%s=%d", l.name, value))
+		for i, flag := range strings.Fields(l.flags) {
+			ulimit += []string{"", "|| "}[i] + fmt.Sprintf("ulimit -%s %d 2>/dev/null ", flag, value/l.unit)
+		}
+		ulimit += "; "
+	}
+	if h.Prlimit != "" {
+		return append(prlimit, "--")
+	}
+	return []string{"/bin/sh", "-c", ulimit + `exec "$@"`, "sh"}
 }
 
 // reportTo is where a shell says at its end in which folder it stands. Inside a sandbox process 1 holds the pipe

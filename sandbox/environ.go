@@ -16,10 +16,9 @@ func environ(p Policy, h host, shell bool) []string {
 	}
 	env = append(env, h.Env...)
 	env = append(env, "TERM=dumb", "COLUMNS=100", "CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0",
-		"GIT_CONFIG_NOSYSTEM=1", "DEBIAN_FRONTEND=noninteractive", "PYTHONDONTWRITEBYTECODE=1", nestedMark+"=1",
-		"GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local")
+		"GIT_CONFIG_NOSYSTEM=1", "DEBIAN_FRONTEND=noninteractive", "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local")
 	if confined(p) {
-		env = append(env, "TMPDIR=/tmp", "XDG_CACHE_HOME="+filepath.Join(h.Home, ".cache"))
+		env = append(env, nestedMark+"=1", "TMPDIR=/tmp", "XDG_CACHE_HOME="+filepath.Join(h.Home, ".cache"))
 		env = append(env, offline(h)...)
 	} else {
 		env = append(env, "TMPDIR="+h.Temp)

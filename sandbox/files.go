@@ -168,8 +168,12 @@ func (f *Files) plain(rel string, err error) error {
 		return &outsideError{rel, f.policy.Root}
 	}
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
 		return &fs.PathError{Op: pe.Op, Path: rel, Err: pe.Err}
+	case errors.As(err, &le): // it names the temporary file
+		return &fs.PathError{Op: "write", Path: rel, Err: le.Err}
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // host holds every fact about the machine that the argument vector depends on, so that the vector is a pure function
@@ -15,6 +17,7 @@ type host struct {
 	Bwrap   string            // absolute path of the launcher
 	EUID    int               // 0 adds what real root needs
 	Home    string            // resolved home directory, never "/" or ""
+	Account string            // home directory as the system's user list has it: $HOME may name another one
 	Env     []string          // checked locale and time zone, "NAME=value"
 	User    string            // login name
 	Path    []string          // the absolute entries of the user's PATH
@@ -25,6 +28,7 @@ type host struct {
 	Tools   []string          // tool folders that exist, relative to Home
 	Bash    string            // "" if there is none: sh is used
 	Prlimit string            // "" if there is none: the shell's ulimit is used
+	Hard    map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
 	Temp    string            // the host's temporary folder, for profiles that see it
 	Nested  bool              // this process already runs in a sandbox of ours
 }
@@ -46,12 +50,13 @@ var (
 var toolFolders = []string{".local/bin", ".local/lib", ".cargo/bin", ".cargo/registry", ".rustup", ".nvm", ".pyenv", ".bun",
 	"go/bin", "go/pkg/mod"}
 
-// nestedMark is set inside every sandbox, so that a tether started there can say what is wrong.
+// nestedMark is set where commands are confined, so that a tether started there can say what is wrong.
 const nestedMark = "TETHER_SANDBOX"
 
 // survey gathers the facts about this machine. It does not look for the launcher.
 func survey() host {
-	h := host{EUID: os.Geteuid(), Home: home(), User: login(), Links: map[string]string{}, Temp: os.TempDir()}
+	h := host{EUID: os.Geteuid(), Home: home(), Links: map[string]string{}, Temp: os.TempDir(), Hard: hardLimits()}
+	h.User, h.Account = account()
 	h.Nested = os.Getenv(nestedMark) != ""
 	h.Env = locale(os.Getenv)
 	for _, d := range filepath.SplitList(os.Getenv("PATH")) {
@@ -99,12 +104,31 @@ func home() string {
 	return h
 }
 
-// login returns the user's name, or a stand-in where the system knows none.
-func login() string {
-	if u, err := user.Current(); err == nil && plainValue.MatchString(u.Username) {
-		return u.Username
+// account returns the user's name and home directory as the system knows them, or stand-ins.
+func account() (name, dir string) {
+	u, err := user.Current()
+	if err != nil {
+		return "user", ""
 	}
-	return "user"
+	if name = u.Username; !plainValue.MatchString(name) {
+		name = "user"
+	}
+	if filepath.IsAbs(u.HomeDir) {
+		dir = filepath.Clean(u.HomeDir)
+	}
+	return name, dir
+}
+
+// hardLimits returns what this process may not exceed. A limit of ours above one of them would be refused.
+func hardLimits() map[string]uint64 {
+	hard := map[string]uint64{}
+	for name, n := range map[string]int{"nproc": unix.RLIMIT_NPROC, "nofile": unix.RLIMIT_NOFILE, "fsize": unix.RLIMIT_FSIZE, "memlock": unix.RLIMIT_MEMLOCK} {
+		var r unix.Rlimit
+		if unix.Getrlimit(n, &r) == nil {
+			hard[name] = r.Max
+		}
+	}
+	return hard
 }
 
 // plainValue is what a locale, a time zone or a login name may look like. Anything else is dropped, not quoted.

@@ -368,3 +368,15 @@ func TestHarnessKilled(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	until(t, "all is gone", func() bool { return alive(t, marker) == 0 })
 }
+
+// A machine whose own limits are lower keeps them: asking for more would be refused, and nothing would run.
+func TestLowerHardLimit(t *testing.T) {
+	b := newBox(t, Policy{})
+	b.host.Hard = map[string]uint64{"nofile": 100, "memlock": 0}
+	for _, prlimit := range []string{b.host.Prlimit, ""} {
+		b.host.Prlimit = prlimit
+		if o := shell(t, b, "ulimit -n; ulimit -l; ulimit -u"); o.Output != "100\n0\n512\n" {
+			t.Errorf("with %q: %q", prlimit, o.Output)
+		}
+	}
+}

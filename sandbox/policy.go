@@ -34,7 +34,7 @@ const (
 // Policy says what a Box may do. It is fixed when the Box is made: nothing a model can reach changes it.
 type Policy struct {
 	Profile Profile       // "" is WorkspaceWrite
-	Root    string        // the workspace; New makes it absolute and resolves its links
+	Root    string        // the workspace, "" is the current folder; New makes it absolute and resolves its links
 	State   string        // directory of tether's state, hidden from commands; "" if there is none
 	Cache   string        // private cache directory, bound at ~/.cache and made if missing; "" if there is none
 	Timeout time.Duration // per command; 0 is DefaultTimeout
@@ -127,9 +127,9 @@ func objection(p Policy, h host, fi fs.FileInfo) (reason, repair string) {
 		return "its path has a line break, a control byte or invalid UTF-8 in it", "rename the folder"
 	case root == "/":
 		return "it is the whole machine", elsewhere
-	case root == h.Home:
+	case root == h.Home || root == h.Account:
 		return "it is your home directory", elsewhere
-	case within(h.Home, root):
+	case within(h.Home, root) || h.Account != "" && within(h.Account, root):
 		return "your home directory lies in it", elsewhere
 	case slices.Contains(sharedFolders, root) || root == filepath.Clean(h.Temp):
 		return "it is shared by many programs", elsewhere

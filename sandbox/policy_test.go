@@ -49,6 +49,8 @@ func TestRefusedWorkspaces(t *testing.T) {
 		"/var/tmp/x":             "",
 		"/home/ada/p":            "",
 		"/home/ada/.config/nvim": "",
+		"/export/ada":            "your home directory",
+		"/export":                "your home directory lies in it",
 		"/home/adam":             "",
 		"/home/bob/p":            "",
 		"/opt/p":                 "",
@@ -57,7 +59,7 @@ func TestRefusedWorkspaces(t *testing.T) {
 		"/work/größe x":          "",
 	} {
 		h := machine()
-		h.Temp = "/scratch"
+		h.Temp, h.Account = "/scratch", "/export/ada"
 		err := refuse(Policy{Root: root, State: "/home/ada/state", Profile: WorkspaceWrite}, h, folder{})
 		var re *RefusedError
 		switch {

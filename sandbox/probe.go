@@ -18,6 +18,9 @@ const standardBwrap = "/usr/bin/bwrap"
 // textOff names the way out that is always there, and what it means.
 const textOff = "or run without a sandbox, at your own risk: --sandbox off"
 
+// errProbe tells the probe's own time limit from the caller's.
+var errProbe = errors.New("the probe did not end")
+
 // prepare finds the launcher, makes the filter and runs "true" once in the very sandbox that commands will get.
 func (b *Box) prepare(ctx context.Context) error {
 	var err error
@@ -28,7 +31,7 @@ func (b *Box) prepare(ctx context.Context) error {
 		return err
 	}
 	const limit = 20 * time.Second // it takes about 15 ms; a machine under full load is no reason to refuse
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the probe did not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errProbe)
 	defer cancel()
 	o, err := b.Run(ctx, Cmd{Argv: []string{"true"}})
 	var le *LaunchError
@@ -38,6 +41,8 @@ func (b *Box) prepare(ctx context.Context) error {
 		return re
 	case errors.As(err, &le):
 		return explain(le, b.host.Nested)
+	case ctx.Err() != nil && context.Cause(ctx) == errProbe:
+		return &UnavailableError{Cause: "bubblewrap did not run a command within " + limit.String(), Repair: "try again when the machine is less busy; " + textOff}
 	case err != nil:
 		return err
 	case o.Status != 0:

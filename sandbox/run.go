@@ -103,9 +103,9 @@ func (b *Box) Run(ctx context.Context, c Cmd) (Outcome, error) {
 }
 
 func (b *Box) run(ctx context.Context, c Cmd) (Outcome, error) {
-	o := Outcome{Dir: path.Clean(c.Dir)}
-	if c.Dir == "" {
-		o.Dir = ""
+	o := Outcome{}
+	if d := path.Clean(c.Dir); d != "." {
+		o.Dir = d
 	}
 	if err := ctx.Err(); err != nil {
 		return o, err
