@@ -48,6 +48,7 @@ var dialects = []dialect{
 	{"JSON in text", findLineJSON},
 	{"Python call", findPython},
 	{"shell fence", findShell},
+	{"command line", findLine},
 }
 
 // Read turns an assistant message into calls, or into what to say about it.

@@ -203,7 +203,8 @@ var shells = map[string]bool{"bash": true, "sh": true, "shell": true, "console":
 func findShell(text string, commands []string) []found {
 	var hits []found
 	for _, b := range fences(text) {
-		if !shells[b.lang] || strings.TrimSpace(b.body) == "" {
+		ours := b.lang == "" && has(commands, firstWord(b.body))
+		if !shells[b.lang] && !ours || strings.TrimSpace(b.body) == "" {
 			continue
 		}
 		if len(hits) > 0 && !invented.MatchString(text[hits[0].end:b.start]) {
@@ -215,6 +216,15 @@ func findShell(text string, commands []string) []found {
 		return nil
 	}
 	return hits
+}
+
+// findLine finds a message that is nothing but one line whose first word is a
+// command: our own nudge shows a call that way. A sentence is none.
+func findLine(text string, commands []string) []found {
+	if strings.Contains(text, "\n") || !has(commands, firstWord(text)) || strings.ContainsAny(text[len(text)-1:], ".!?:,") {
+		return nil
+	}
+	return []found{{end: len(text), calls: []window.Call{{Cmd: text}}}}
 }
 
 func firstWord(s string) string {

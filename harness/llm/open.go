@@ -36,7 +36,11 @@ func open(ctx context.Context, c Config) (*Model, error) {
 	if path := fetched(c, c.Model); path != "" {
 		return openFile(ctx, c, path)
 	}
-	return nil, &MissingModelError{Model: c.Model, Installed: installed(ctx, c), Repair: forms}
+	repair := forms
+	if e, ok := Lookup(c.Model); ok {
+		repair = "get it: tether models get " + e.Name
+	}
+	return nil, &MissingModelError{Model: c.Model, Installed: installed(ctx, c), Repair: repair}
 }
 
 // discover takes the first model that is ready, nearest first.
