@@ -8,14 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-func lockThread() { runtime.LockOSThread() }
 
 // confinedBoxes returns a box of each profile that promises isolation.
 func confinedBoxes(t *testing.T) []*Box {
