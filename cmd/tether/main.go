@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"tether/harness"
+)
+
+// A program is what a subcommand may use of the world, so that one test
+// process can run many.
+type program struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// A subcommand is one verb of tether. Its file is named after it.
+type subcommand struct {
+	Name    string
+	Args    string
+	Summary string
+	Detail  string
+	// Flags declares the flags on fs and returns the function that does the
+	// work once they are parsed.
+	Flags func(fs *pflag.FlagSet) func(ctx context.Context, p *program, args []string) error
+}
+
+// subcommands is the table, in the order of help.
+func subcommands() []*subcommand {
+	return []*subcommand{
+		runCommand, actCommand, showCommand, lsCommand, skillCommand, modelsCommand,
+		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
+	}
+}
+
+// An exitError ends the process with a status and without another word: what
+// there was to say has been said.
+type exitError int
+
+// Error names the status.
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// A usageError is a command line that makes no sense; exit status 2.
+type usageError struct{ msg string }
+
+// Error is what is wrong with the line.
+func (e usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go watchSignals(cancel)
+	p := &program{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
+	os.Exit(p.main(ctx, os.Args[1:]))
+}
+
+// watchSignals cancels the work at the first signal, so that the session is
+// closed in order, and ends the process at the second.
+func watchSignals(cancel context.CancelCauseFunc) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for first := true; ; first = false {
+		cause, status := harness.ErrInterrupted, 130
+		if s := <-c; s != syscall.SIGINT {
+			cause, status = harness.ErrTerminated, 143
+		}
+		if !first {
+			os.Exit(status)
+		}
+		cancel(cause)
+	}
+}
+
+// main runs the subcommand that args names and returns the exit status.
+func (p *program) main(ctx context.Context, args []string) int {
+	err := p.dispatch(ctx, args)
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		fmt.Fprintln(p.Err, "tether:", err)
+		return 2
+	}
+	fmt.Fprintln(p.Err, "tether:", err)
+	if stop := cancelledBy(ctx); stop != "" {
+		return stop.Exit()
+	}
+	return stopOf(err).Exit()
+}
+
+// cancelledBy names the signal that ended ctx.
+func cancelledBy(ctx context.Context) harness.Stop {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, harness.ErrInterrupted):
+		return harness.Interrupted
+	case errors.Is(cause, harness.ErrTerminated):
+		return harness.Terminated
+	}
+	return ""
+}
+
+func (p *program) dispatch(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		p.help(p.Err)
+		return exitError(2)
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "help", "-h", "--help":
+		return p.helpFor(rest)
+	case "-v", "--version":
+		name = "version"
+	}
+	c := find(name)
+	if c == nil {
+		return usagef("there is no command %q%s\nlist them with: tether help", name, didYouMean(name, names()))
+	}
+	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.SortFlags = false
+	run := c.Flags(fs)
+	switch err := fs.Parse(rest); {
+	case errors.Is(err, pflag.ErrHelp):
+		c.help(p.Out)
+		return nil
+	case err != nil:
+		return usagef("%s: %s\nsee: tether help %s", c.Name, explainFlag(err, fs), c.Name)
+	}
+	return run(ctx, p, fs.Args())
+}
+
+// explainFlag adds the nearest flag to the message about an unknown one.
+func explainFlag(err error, fs *pflag.FlagSet) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err.Error()
+	}
+	var all []string
+	fs.VisitAll(func(f *pflag.Flag) { all = append(all, "--"+f.Name) })
+	return err.Error() + didYouMean("--"+unknown.GetSpecifiedName(), all)
+}
+
+func find(name string) *subcommand {
+	all := subcommands()
+	if i := slices.IndexFunc(all, func(c *subcommand) bool { return c.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+func names() []string {
+	var all []string
+	for _, c := range subcommands() {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+// help prints the first screen.
+func (p *program) help(w io.Writer) {
+	fmt.Fprint(w, "tether lets a small local model do real work: it runs commands in a sandbox\nuntil your check passes.\n\n")
+	for _, c := range subcommands() {
+		fmt.Fprintf(w, "  tether %-24s %s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Summary)
+	}
+	fmt.Fprint(w, "\nStart: tether run \"make the tests pass\" --verify \"go test ./...\"\nMore:  tether help COMMAND, tether help exit-codes, tether doctor\n")
+}
+
+func (p *program) helpFor(args []string) error {
+	if len(args) == 0 {
+		p.help(p.Out)
+		return nil
+	}
+	if args[0] == "exit-codes" {
+		fmt.Fprint(p.Out, exitCodes)
+		return nil
+	}
+	c := find(args[0])
+	if c == nil {
+		return usagef("there is no command %q%s", args[0], didYouMean(args[0], names()))
+	}
+	c.help(p.Out)
+	return nil
+}
+
+// help prints one subcommand's usage, text and flags.
+func (c *subcommand) help(w io.Writer) {
+	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	fs.SortFlags = false
+	c.Flags(fs)
+	fmt.Fprintf(w, "usage: tether %s [flags]\n\n%s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Detail)
+	if use := fs.FlagUsagesWrapped(80); use != "" {
+		fmt.Fprintf(w, "\n%s", use)
+	}
+}
+
+const exitCodes = `  0  done, every gate passed
+  1  error inside tether
+  2  usage
+  3  a gate failed, or could not run, and the tries are spent
+  4  out of steps, time or tokens
+  5  stalled: the model repeated itself
+  6  waiting for an answer or an approval
+  7  model server unreachable
+  8  model missing, or refused by its server
+  9  configuration error
+ 78  the sandbox cannot be had
+130  interrupted
+143  terminated
+`

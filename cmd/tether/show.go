@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	window "tether/context"
+	"tether/harness"
+	"tether/harness/llm"
+)
+
+var showCommand = &subcommand{
+	Name:    "show",
+	Args:    "[SESSION]",
+	Summary: "show what happened in a session",
+	Detail: `Prints a session step by step; without SESSION the newest one here. A SESSION may
+be shortened as long as it is the only one to begin so.`,
+	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
+		var f showFlags
+		fs.StringVarP(&f.dir, "dir", "C", ".", "the workspace")
+		fs.IntVar(&f.window, "window", 0, "print request N byte for byte")
+		fs.BoolVar(&f.text, "text", false, "with --window: print the messages to be read")
+		fs.BoolVar(&f.json, "json", false, "print one JSON object")
+		return f.run
+	},
+}
+
+type showFlags struct {
+	dir        string
+	window     int
+	text, json bool
+}
+
+func (f *showFlags) run(ctx context.Context, p *program, args []string) error {
+	if len(args) > 1 {
+		return usagef("show takes one session")
+	}
+	store, err := openStore(ctx, p, f.dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, err := store.Session(ctx, strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	events, err := store.Events(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	h, err := harness.Replay(events)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.window != 0:
+		return showWindow(p, h, f.window, f.text)
+	case f.json:
+		return showJSON(p, s.ID, s.Task, h)
+	}
+	showSteps(p, s.ID, s.Task, h)
+	return nil
+}
+
+// showWindow prints a request as it was sent, computed again from the log. It
+// says so if the bytes are not the ones that were sent.
+func showWindow(p *program, h harness.History, n int, text bool) error {
+	req, err := h.Window(n)
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	if text {
+		_, err = fmt.Fprint(p.Out, messages(req.Messages))
+		return err
+	}
+	var got harness.Received
+	if n <= len(h.Received) {
+		got = h.Received[n-1]
+	}
+	body, err := llm.Encode(h.Setup.Wire, got.Shape, req)
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(body); got.Sent != "" && hex.EncodeToString(sum[:]) != got.Sent {
+		fmt.Fprintln(p.Err, "tether: this is not byte for byte what was sent: the session was run by another version")
+	}
+	_, err = fmt.Fprintf(p.Out, "%s\n", body)
+	return err
+}
+
+// messages lays a request out for a reader.
+func messages(msgs []window.Message) string {
+	var b strings.Builder
+	for _, m := range msgs {
+		fmt.Fprintf(&b, "=== %s %s\n", m.Role, m.ID)
+		if m.Call != nil {
+			fmt.Fprintf(&b, "$ %s\n%s", m.Call.Cmd, m.Call.Stdin)
+			if m.Call.Stdin != "" && !strings.HasSuffix(m.Call.Stdin, "\n") {
+				b.WriteByte('\n')
+			}
+		}
+		if m.Text != "" {
+			b.WriteString(m.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+type shownStep struct {
+	N         int    `json:"n"`
+	Cmd       string `json:"cmd"`
+	Stdin     string `json:"stdin"`
+	Said      string `json:"said,omitempty"`
+	Status    int    `json:"status"`
+	Output    string `json:"output"`
+	Obs       string `json:"obs"`
+	Recovered string `json:"recovered,omitempty"`
+}
+
+type shownRequest struct {
+	N            int   `json:"n"`
+	Prompt       int   `json:"prompt"`
+	Cached       int   `json:"cached"`
+	Output       int   `json:"output"`
+	FirstTokenMS int64 `json:"first_token_ms"`
+	MS           int64 `json:"ms"`
+	Folded       int   `json:"folded"`
+}
+
+func showJSON(p *program, id, task string, h harness.History) error {
+	out := harness.Outcome{V: 1, Session: id, Task: task, Model: h.Setup.Model, Sandbox: h.Setup.Sandbox}
+	if h.Outcome != nil {
+		out = *h.Outcome
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	all := map[string]any{}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	steps, requests := []shownStep{}, []shownRequest{}
+	for i, t := range h.Turns {
+		steps = append(steps, shownStep{N: h.Steps[i].Step, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Said: t.Said, Status: t.Status, Output: t.Output, Obs: t.ID, Recovered: recovered(h, i)})
+	}
+	for i, r := range h.Received {
+		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded})
+	}
+	// The outcome counts replies under "steps"; here the replies themselves
+	// stand under that name, as DESIGN 8 has it.
+	all["steps"], all["requests"] = steps, requests
+	enc := json.NewEncoder(p.Out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(all)
+}
+
+// recovered is the dialect in which turn i's call was found.
+func recovered(h harness.History, i int) string {
+	for j, s := range h.Sent {
+		if s.Turns == i && j < len(h.Received) && len(h.Received[j].Calls) > 0 {
+			return h.Received[j].Recovered
+		}
+	}
+	return ""
+}
+
+func showSteps(p *program, id, task string, h harness.History) {
+	fmt.Fprintf(p.Out, "session %s\nmodel   %s, sandbox %s\ntask    %s\n", id, h.Setup.Model, h.Setup.Sandbox, task)
+	b := h.Setup.Budget
+	for i, t := range h.Turns {
+		said := "$ " + t.Call.Cmd
+		if t.Call.Cmd == "" {
+			said = "said: " + oneLine(t.Said, 200)
+		}
+		fmt.Fprintf(p.Out, "\n%d %s\n", h.Steps[i].Step, said)
+		if t.Call.Stdin != "" {
+			fmt.Fprintf(p.Out, "%s\n", indent(t.Call.Stdin, "  < "))
+		}
+		fmt.Fprintf(p.Out, "%s\n", indent(b.Observe(t), "    "))
+	}
+	fmt.Fprintln(p.Out)
+	if h.Unknown != nil {
+		fmt.Fprintf(p.Out, "%s was begun and has no result: `%s` may or may not have had its effect\n", h.Unknown.Obs, h.Unknown.Cmd)
+	}
+	if h.Outcome == nil {
+		fmt.Fprintln(p.Out, "the session has no end: it is running, or tether was killed")
+		return
+	}
+	fmt.Fprintln(p.Out, lastLine(*h.Outcome))
+}
+
+// indent puts prefix before every line of text.
+func indent(text, prefix string) string {
+	return prefix + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+prefix)
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tether/act"
+	window "tether/context"
+	"tether/harness"
+	"tether/harness/llm"
+	"tether/memory"
+	"tether/sandbox"
+	"tether/skills"
+)
+
+// common are the flags that several subcommands share.
+type common struct {
+	dir, model, profile, constrain string
+	tools                          []string
+	window                         int
+	fs                             *pflag.FlagSet
+}
+
+func (f *common) declare(fs *pflag.FlagSet) {
+	f.fs = fs
+	fs.StringVarP(&f.dir, "dir", "C", ".", "the workspace")
+	fs.StringVar(&f.profile, "sandbox", "", "workspace-write, read-only, full or off")
+	fs.StringSliceVar(&f.tools, "tools", nil, "the commands that the model gets, comma separated")
+}
+
+func (f *common) declareModel(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.model, "model", "m", "", "ollama/NAME, llama/NAME@URL, openai/NAME, gguf:PATH, script:FILE")
+	fs.IntVar(&f.window, "window", 0, "context window in tokens")
+	fs.StringVar(&f.constrain, "constrain", "", "auto, on or off: bind decoding to the grammar")
+}
+
+// config is the configuration with the flags on top.
+func (f *common) config(p *program) (Config, error) {
+	c, err := loadConfig(userConfig(p.Getenv), filepath.Join(f.dir, "tether.toml"), p.Getenv)
+	if err != nil {
+		return c, err
+	}
+	set := func(name string) bool { fl := f.fs.Lookup(name); return fl != nil && fl.Changed }
+	if set("model") {
+		c.Model.Name = f.model
+	}
+	if set("window") {
+		c.Model.Window = f.window
+	}
+	if set("constrain") {
+		c.Model.Constrain = f.constrain
+	}
+	if set("sandbox") {
+		c.Sandbox.Profile = f.profile
+	}
+	if set("tools") {
+		c.Run.Tools = f.tools
+	}
+	if err := c.check(); err != nil {
+		return c, usageError{err.Error()}
+	}
+	return c, nil
+}
+
+// A workplace is everything below the model: the sandbox, the store, the
+// skills and a shell over them.
+type workplace struct {
+	Config  Config
+	Box     *sandbox.Box
+	Store   *memory.Store
+	Skills  *skills.Library
+	Shell   *act.Shell
+	Session memory.Session
+}
+
+// open makes the workplace for one session. This is the only place that says
+// which commands a shell has.
+func open(ctx context.Context, p *program, c Config, dir, task string) (*workplace, error) {
+	granted, err := act.Grant(act.Builtins(), c.Run.Tools)
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
+	root, state, err := places(p.Getenv, dir)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sandbox.Profile == string(sandbox.Off) {
+		fmt.Fprintln(p.Err, "tether: WARNING: the sandbox is off: commands run as you, on everything you can reach")
+	}
+	w := &workplace{Config: c}
+	w.Box, err = sandbox.New(ctx, sandbox.Policy{
+		Profile: sandbox.Profile(c.Sandbox.Profile),
+		Root:    root,
+		State:   filepath.Dir(state),
+		Cache:   filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root)),
+		Timeout: durationOf(c.Sandbox.Timeout),
+		Output:  c.Sandbox.Output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w.Store, err = memory.Open(ctx, state); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	userSkills := filepath.Join(filepath.Dir(userConfig(p.Getenv)), "skills")
+	if w.Skills, err = skills.Open(userSkills, w.Box.Files().FS()); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	if w.Session, err = w.Store.NewSession(ctx, task, c.Model.Name); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	w.Shell = act.NewShell(w.env(), granted)
+	return w, nil
+}
+
+func (w *workplace) env() act.Env {
+	return act.Env{Box: w.Box, Memory: w.Store, Session: w.Session.ID, Skills: w.Skills}
+}
+
+// Close gives back what the workplace holds.
+func (w *workplace) Close() error {
+	var err error
+	if w.Store != nil {
+		err = w.Store.Close()
+	}
+	if w.Box != nil {
+		err = errors.Join(err, w.Box.Close())
+	}
+	return err
+}
+
+// agent is an agent in this workplace that asks model.
+func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent {
+	check, _ := act.Grant(act.Builtins(), []string{"sh"})
+	b := w.Config.budget()
+	info := model.Info()
+	if info.Window > 0 {
+		b.Window = info.Window
+	}
+	var lines []string
+	for _, g := range gates {
+		lines = append(lines, g.Cmd)
+	}
+	frame := window.Framing{Commands: w.Shell.List()}
+	if slices.Contains(w.Shell.Names(), "skill") {
+		frame.Skills = w.Skills.Line()
+	}
+	return &harness.Agent{
+		Model:   model,
+		Shell:   w.Shell,
+		Check:   act.NewShell(w.env(), check),
+		Budget:  b,
+		Facts:   files(w.Box),
+		Gates:   gates,
+		Store:   w.Store,
+		Session: w.Session,
+		Stop:    stopOf,
+		Setup: harness.Setup{
+			Model: info.Name, Sandbox: string(w.Box.Policy().Profile), Root: w.Box.Policy().Root,
+			Commands: w.Shell.Names(), System: window.System(frame), Gates: lines, Version: version(), Wire: model.Wire(),
+		},
+		Limits: harness.Limits{Steps: w.Config.Run.Steps, Time: durationOf(w.Config.Run.Time), Tokens: w.Config.Run.Tokens},
+	}
+}
+
+// files names what lies in the workspace's top folder, in at most 300 bytes:
+// a model that sees the names does not guess them.
+func files(b *sandbox.Box) string {
+	entries, err := b.Files().ReadDir(".")
+	if err != nil {
+		return ""
+	}
+	var line strings.Builder
+	for i, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if e.IsDir() {
+			name += "/"
+		}
+		if line.Len()+len(name) > 300 {
+			fmt.Fprintf(&line, " and %d more", len(entries)-i)
+			break
+		}
+		if line.Len() > 0 {
+			line.WriteByte(' ')
+		}
+		line.WriteString(name)
+	}
+	return line.String()
+}
+
+// stopOf is the reason that err ends a run with.
+func stopOf(err error) harness.Stop {
+	var (
+		unreachable *llm.UnreachableError
+		missing     *llm.MissingModelError
+		server      *llm.ServerError
+		wrong       *llm.ConfigError
+		config      *configError
+		unavailable *sandbox.UnavailableError
+		refused     *sandbox.RefusedError
+		launch      *sandbox.LaunchError
+	)
+	switch {
+	case errors.As(err, &unreachable):
+		return harness.Unreachable
+	case errors.As(err, &missing), errors.As(err, &server):
+		return harness.NoModel
+	case errors.As(err, &wrong), errors.As(err, &config):
+		return harness.Config
+	case errors.As(err, &unavailable), errors.As(err, &refused), errors.As(err, &launch):
+		return harness.Sandbox
+	}
+	return harness.Failed
+}
+
+// openModel opens the model that c names and tells the user what happens
+// meanwhile.
+func openModel(ctx context.Context, p *program, c Config, commands []string) (*llm.Model, error) {
+	return llm.Open(ctx, llm.Config{
+		Model: c.Model.Name, Window: c.Model.Window, Constrain: c.Model.Constrain, Commands: commands,
+		Temperature: c.Model.Temperature, Seed: c.Model.Seed, MaxTokens: c.Model.MaxTokens,
+		CacheDir: filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether"),
+		Log:      func(s string) { fmt.Fprintln(p.Err, "tether:", s) },
+	})
+}
+
+// places are the workspace and the file of its store: .tether/tether.db if
+// that folder exists, else one under the user's state directory.
+func places(env func(string) string, dir string) (root, state string, err error) {
+	if root, err = filepath.Abs(dir); err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("the workspace %s: %w", dir, err)
+	}
+	if s := env("TETHER_STATE"); s != "" {
+		return root, filepath.Join(s, id(root), "tether.db"), nil
+	}
+	if info, err := os.Lstat(filepath.Join(root, ".tether")); err == nil && info.IsDir() {
+		return root, filepath.Join(root, ".tether", "tether.db"), nil
+	}
+	return root, filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db"), nil
+}
+
+// id names a workspace in the user's directories: its last folder, and a hash
+// of its path, since two may have the same name.
+func id(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Base(root) + "-" + hex.EncodeToString(sum[:4])
+}
+
+// readTask is the task in args, or standard input for "-".
+func readTask(p *program, args []string) (string, error) {
+	task := strings.Join(args, " ")
+	if task == "-" {
+		text, err := io.ReadAll(io.LimitReader(p.In, 4<<20))
+		if err != nil {
+			return "", err
+		}
+		task = string(text)
+	}
+	if task = strings.TrimSpace(task); task == "" {
+		return "", usagef("no task\ngive one: tether run \"make the tests pass\" --verify \"go test ./...\"")
+	}
+	if !isText(task) {
+		return "", usagef("the task is not text")
+	}
+	return task, nil
+}

@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"tether/act"
+	window "tether/context"
+	"tether/memory"
+)
+
+// A Model answers what it is shown. Package llm has the real ones and the
+// scripted one.
+type Model interface {
+	// Reply returns the model's next message, read. As text arrives it is also
+	// passed to stream, unless stream is nil. An error means that there is no
+	// reply at all; a message that makes no sense is a Reply with a Nudge.
+	Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error)
+}
+
+// Limits end a run that does not end by itself. Zero is no limit, except for
+// Steps.
+type Limits struct {
+	Steps  int           // replies of the model; 0 is DefaultSteps
+	Time   time.Duration // of the whole run
+	Tokens int           // prompt and output of all requests together
+}
+
+// DefaultSteps is how many replies a task may take. The twelve small tasks
+// of docs/results.md need 2 to 12; real ones in a small project up to 30.
+const DefaultSteps = 40
+
+// An Agent carries out one task. Its fields are set once, before Do.
+type Agent struct {
+	Model   Model
+	Shell   *act.Shell     // what the model may use
+	Check   *act.Shell     // what gates run in: sh and nothing else
+	Budget  window.Budget  // of the window, with the server's real size
+	Facts   string         // what stands behind the task: files, gates
+	Gates   []Gate         // what must succeed before done counts
+	Limits  Limits         //
+	Store   *memory.Store  // the event log
+	Session memory.Session // made by Store.NewSession
+	Setup   Setup          // for the log: how the session was set up
+
+	// Notify follows the run; nil is nobody. It is called from the goroutine
+	// of Do and must not block.
+	Notify func(Event)
+	// Stop names the reason that a model's or sandbox's error ends the run
+	// with; nil makes every one Failed.
+	Stop func(error) Stop
+}
+
+// Do carries out task and returns what came of it. The outcome is whole also
+// when there is an error: the error says why the run ended as it did, in words
+// for the user. It is nil for every end that the model brought about.
+func (a *Agent) Do(ctx context.Context, task string) (Outcome, error) {
+	if a.Limits.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.Limits.Time, errTime)
+		defer cancel()
+	}
+	r, err := a.begin(ctx, task)
+	if err != nil {
+		return Outcome{}, err
+	}
+	stop, err := r.loop(ctx)
+	return r.end(ctx, stop, err)
+}
+
+// loop is the whole of an agent: ask, run, look, until done counts.
+func (r *run) loop(ctx context.Context) (Stop, error) {
+	for r.steps < r.Limits.Steps {
+		reply, err := r.ask(ctx)
+		if err != nil {
+			return "", err
+		}
+		if len(reply.Calls) == 0 {
+			r.missed(reply)
+		}
+		for _, call := range reply.Calls {
+			if hint := r.guard.Refuse(call); hint != "" {
+				r.repeated(call, hint)
+				break
+			}
+			res := r.act(ctx, call)
+			if res.Err != nil {
+				return "", res.Err
+			}
+			if res.Done {
+				res = r.verify(ctx, call, res)
+			}
+			if res.Done || res.Err != nil {
+				return Done, res.Err
+			}
+			r.note(call, res)
+			if res.Status != act.OK {
+				break // the rest was meant for another state of things
+			}
+		}
+		if stop := r.spent(); stop != "" {
+			return stop, nil
+		}
+	}
+	return Steps, nil
+}

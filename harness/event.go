@@ -1,0 +1,49 @@
+package harness
+
+// An Event is one thing that happened in a run, as front ends show it and as
+// --events prints it. Fields that do not belong to its type are empty.
+type Event struct {
+	V    int    `json:"v"` // version of the format: 1
+	Type string `json:"type"`
+
+	Session string `json:"session,omitempty"` // start
+	Task    string `json:"task,omitempty"`    // start
+	Model   string `json:"model,omitempty"`   // start
+
+	N         int     `json:"n,omitempty"`         // act, observation: the step
+	Cmd       string  `json:"cmd,omitempty"`       // act; gate: its command line
+	Stdin     string  `json:"stdin,omitempty"`     // act
+	Recovered string  `json:"recovered,omitempty"` // act: the dialect the call was found in
+	Obs       string  `json:"obs,omitempty"`       // observation
+	Status    int     `json:"status"`              // observation, gate
+	Output    string  `json:"output,omitempty"`    // observation: as the model sees it; gate; warning
+	Seconds   float64 `json:"seconds,omitempty"`   // act: of the model; observation, gate: of the command
+
+	Prompt     int   `json:"prompt,omitempty"`         // cache: tokens of the request
+	Cached     int   `json:"cached,omitempty"`         // cache: the part that the server still held
+	Tokens     int   `json:"tokens,omitempty"`         // cache: tokens written
+	FirstToken int64 `json:"first_token_ms,omitempty"` // cache: milliseconds
+	Folded     int   `json:"folded,omitempty"`         // cache: turns out of sight
+
+	Result *Outcome `json:"result,omitempty"` // result, the last event
+}
+
+// The types of events.
+const (
+	EventStart       = "start"
+	EventThink       = "think" // the model is being asked; live views only
+	EventAct         = "act"
+	EventObservation = "observation"
+	EventGate        = "gate"
+	EventCache       = "cache"
+	EventWarning     = "warning"
+	EventResult      = "result"
+)
+
+// tell passes e to whoever follows the run.
+func (a *Agent) tell(e Event) {
+	if a.Notify != nil {
+		e.V = 1
+		a.Notify(e)
+	}
+}

@@ -1,0 +1,126 @@
+package harness
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"tether/act"
+	window "tether/context"
+)
+
+// MaxTries is how often the gates may fail. Three failures in a row of a small
+// model were not followed by a success in any of the transcripts that the
+// number comes from.
+const MaxTries = 3
+
+// A Gate is a command line that must succeed before done counts.
+type Gate struct {
+	Cmd string
+	// Hidden keeps the line itself from the model: it sees only what the gate
+	// prints. The benchmark uses it where the line would give the answer away.
+	Hidden bool
+}
+
+// A GateResult is how a gate stands.
+type GateResult struct {
+	Cmd    string `json:"cmd"`
+	Status int    `json:"status"`
+	Tries  int    `json:"tries"`
+}
+
+// cannotRun says whether status is one of a gate that did not get to judge:
+// timed out, not executable, not found.
+func cannotRun(status int) bool {
+	return status == act.TimedOut || status == act.Denied || status == act.NotFound
+}
+
+// verify runs every gate after the model said done. res is what done
+// returned; it comes back as it is when all gates pass, and else as a failed
+// observation that says what the first failing gate printed.
+func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.Result {
+	r.outcome.Report = res.Report
+	for i, g := range r.Gates {
+		r.Check.Env.Dir = ""
+		began := time.Now()
+		got := r.Check.Do(ctx, "sh "+g.Cmd, "")
+		if got.Err != nil {
+			return got
+		}
+		if ctx.Err() != nil {
+			return act.Result{Err: context.Cause(ctx)}
+		}
+		gate := &r.outcome.Gates[i]
+		gate.Status, gate.Tries = got.Status, gate.Tries+1
+		r.tell(Event{Type: EventGate, N: r.steps, Cmd: g.Cmd, Status: got.Status, Output: got.Output, Seconds: seconds(time.Since(began))})
+		if err := r.log(ctx, kindGate, gate); err != nil {
+			return act.Result{Err: err}
+		}
+		if got.Status != act.OK {
+			r.tries++
+			r.failed = true
+			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got)}
+		}
+	}
+	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.took)
+	return res
+}
+
+// gateFailed is what the model reads of a failed gate: what it printed, and
+// the small files concerned as they are now.
+func (r *run) gateFailed(g Gate, got act.Result) string {
+	reason := "the check failed."
+	switch {
+	case cannotRun(got.Status):
+		reason = "the check could not run."
+	case !g.Hidden:
+		reason = "this failed: " + g.Cmd
+	}
+	return window.Text("gate_failed", map[string]string{
+		"Reason": reason,
+		"Output": strings.TrimSpace(window.Clip(got.Output, 1200, 500, 500, "")),
+		"Files":  r.concerned(got.Output),
+	})
+}
+
+// gateStop is the reason of a run whose gates failed too often.
+func (r *run) gateStop() Stop {
+	for _, g := range r.outcome.Gates {
+		if cannotRun(g.Status) {
+			return GateError
+		}
+	}
+	return GateFailed
+}
+
+// Files shown after a failed gate, and their size in bytes: enough for the
+// small programs that small models work on, about 500 tokens.
+const (
+	maxShown = 2
+	maxBytes = 900
+)
+
+// concerned shows the small files that the run has changed or the gate's
+// output names, as they are now: a model that sees its file beside the
+// failure mends it, one that remembers it repeats it.
+func (r *run) concerned(output string) string {
+	files := r.changed()
+	for _, word := range strings.FieldsFunc(output, notPath) {
+		files = append(files, strings.TrimPrefix(word, "./"))
+	}
+	var b strings.Builder
+	shown := map[string]bool{}
+	for _, name := range files {
+		if shown[name] || len(shown) == maxShown || !strings.Contains(name, ".") {
+			continue
+		}
+		if text, err := r.Shell.Env.Box.Files().ReadFile(name, maxBytes); err == nil && !strings.ContainsRune(string(text), 0) {
+			shown[name] = true
+			b.WriteString("\n" + name + " is now:\n" + string(text))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// notPath says whether r ends a file name in the output of a tool.
+func notPath(r rune) bool { return strings.ContainsRune(" \t\n\"'`:(),;<>[]{}", r) }

@@ -1,0 +1,55 @@
+package harness
+
+import (
+	window "tether/context"
+)
+
+// MaxWarnings is how many stall warnings a run survives: the third ends it. A
+// model that did not listen twice was never seen to listen the third time.
+const MaxWarnings = 3
+
+// sameInAll is how often a call may be made while nothing changes, other calls
+// between. Reading a file again after a failure is sense; the third time it
+// is a cycle.
+const sameInAll = 2
+
+// A Guard tells progress from going round in circles. It is pure: it sees
+// calls and whether they changed anything, and answers.
+type Guard struct {
+	Warnings int // stall warnings so far
+
+	last window.Call         // the newest call that was run
+	seen map[window.Call]int // calls since the last change, and how often
+}
+
+// Ran tells the guard of a call that was run. changed says whether it changed
+// a file; then everything may have another result and all is forgotten. A
+// result that differs from the one before it is progress too (polling).
+func (g *Guard) Ran(call window.Call, changed bool) {
+	if changed || g.seen == nil {
+		g.seen = map[window.Call]int{}
+	}
+	g.seen[call]++
+	g.last = call
+}
+
+// Repeats says whether call was made before and nothing has changed since. It
+// is worth another sample of the model before it is answered.
+func (g *Guard) Repeats(call window.Call) bool { return g.seen[call] > 0 }
+
+// Refuse says why call is not run: the name of a text of package window, or
+// empty when it is run. A refusal is a stall warning.
+func (g *Guard) Refuse(call window.Call) string {
+	if n := g.seen[call]; n == 0 || call != g.last && n < sameInAll {
+		return ""
+	}
+	g.Warnings++
+	g.last = call
+	return "repeat"
+}
+
+// Warn counts a reply that led to nothing.
+func (g *Guard) Warn() { g.Warnings++ }
+
+// Stalled says whether the warnings are used up.
+func (g *Guard) Stalled() bool { return g.Warnings >= MaxWarnings }

@@ -1,0 +1,108 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Stop says in a word why a run ended.
+type Stop string
+
+// The reasons. Their exit statuses are fixed (DESIGN 8).
+const (
+	Done        Stop = "done"        // every gate passed
+	GateFailed  Stop = "gate_failed" // a gate failed and the tries are spent
+	GateError   Stop = "gate_error"  // a gate could not be run, and the tries are spent
+	Steps       Stop = "steps"       // out of steps
+	Time        Stop = "time"        // out of time
+	Tokens      Stop = "tokens"      // out of tokens
+	Stalled     Stop = "stalled"     // loop, cycle, no progress
+	Waiting     Stop = "waiting"     // for an answer or an approval
+	Unreachable Stop = "unreachable" // no model server
+	NoModel     Stop = "no_model"    // model missing, or refused by the server
+	Config      Stop = "config"      // configuration error
+	Sandbox     Stop = "sandbox"     // the sandbox cannot be had
+	Interrupted Stop = "interrupted" // SIGINT
+	Terminated  Stop = "terminated"  // SIGTERM
+	Failed      Stop = "error"       // error inside tether
+)
+
+// Exit is the exit status of a process that ends for this reason.
+func (s Stop) Exit() int {
+	switch s {
+	case Done:
+		return 0
+	case GateFailed, GateError:
+		return 3
+	case Steps, Time, Tokens:
+		return 4
+	case Stalled:
+		return 5
+	case Waiting:
+		return 6
+	case Unreachable:
+		return 7
+	case NoModel:
+		return 8
+	case Config:
+		return 9
+	case Sandbox:
+		return 78
+	case Interrupted:
+		return 130
+	case Terminated:
+		return 143
+	}
+	return 1
+}
+
+// ErrInterrupted and ErrTerminated are the causes with which a front end
+// cancels the context of a run after SIGINT and SIGTERM.
+var (
+	ErrInterrupted = errors.New("interrupted")
+	ErrTerminated  = errors.New("terminated")
+	errTime        = errors.New("the time limit is reached")
+)
+
+// cancelled names the reason for which ctx ended; empty if it did not.
+func cancelled(ctx context.Context) Stop {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return ""
+	case errors.Is(cause, errTime), errors.Is(cause, context.DeadlineExceeded):
+		return Time
+	case errors.Is(cause, ErrTerminated):
+		return Terminated
+	default:
+		return Interrupted
+	}
+}
+
+// An Outcome is what came of a run. Its JSON is the object of run --json.
+type Outcome struct {
+	V       int          `json:"v"` // version of the format: 1
+	Session string       `json:"session"`
+	Task    string       `json:"task"`
+	Stop    Stop         `json:"stop"`
+	Exit    int          `json:"exit"`
+	Report  string       `json:"report"` // what the model said with done
+	Steps   int          `json:"steps"`  // replies of the model
+	Model   string       `json:"model"`
+	Sandbox string       `json:"sandbox"` // the profile
+	Gates   []GateResult `json:"gates"`
+	Tokens  Count        `json:"tokens"`
+	Seconds float64      `json:"seconds"`
+	Changed []string     `json:"changed"` // files, as the workspace shows them
+	Error   string       `json:"error,omitempty"`
+}
+
+// A Count sums tokens over the requests of a run.
+type Count struct {
+	Prompt int `json:"prompt"`
+	Cached int `json:"cached"`
+	Output int `json:"output"`
+}
+
+// seconds rounds d to milliseconds.
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

@@ -1,0 +1,222 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tether/act"
+	window "tether/context"
+	"tether/memory"
+)
+
+// A run is the state of one Do: the turns so far and what they cost.
+type run struct {
+	*Agent
+	parts    window.Parts
+	guard    Guard
+	outcome  Outcome
+	started  time.Time
+	changed  func() []string        // files that differ from the start
+	took     time.Duration          // of the newest command
+	results  map[window.Call]string // the newest output of each call that was run
+	logErr   error                  // of an effect that could not be recorded
+	steps    int                    // replies
+	requests int
+	failed   bool // a gate has failed and nothing has changed since
+	tries    int  // of the gates
+}
+
+// begin checks that the task fits, and commits the set-up to the log.
+func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
+	if a.Limits.Steps == 0 {
+		a.Limits.Steps = DefaultSteps
+	}
+	r := &run{Agent: a, started: time.Now(), results: map[window.Call]string{}}
+	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Gates: []GateResult{}, Changed: []string{}}
+	for _, g := range a.Gates {
+		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
+	}
+	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.Facts, a.Gates)}
+	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
+		return nil, fmt.Errorf("the task is about %d tokens and may be %d of this window\nput the long part into a file of the workspace and name the file in the task", need, have)
+	}
+	a.Setup.Prompt, a.Setup.Budget = r.parts.Task, a.Budget
+	if err := r.log(ctx, kindSetup, a.Setup); err != nil {
+		return nil, err
+	}
+	files := a.Shell.Env.Box.Files()
+	before := files.Snapshot(ctx)
+	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
+	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
+	return r, nil
+}
+
+// prompt is the task as the model reads it.
+func prompt(task, facts string, gates []Gate) string {
+	var shown []string
+	for _, g := range gates {
+		if !g.Hidden {
+			shown = append(shown, g.Cmd)
+		}
+	}
+	return window.Text("task", map[string]any{"Task": task, "Files": facts, "Gates": shown})
+}
+
+// ask gets the model's next reply. If the reply is a call that was made before
+// and nothing has changed since, the model is sampled once more, differently,
+// before anything of it enters the history.
+func (r *run) ask(ctx context.Context) (window.Reply, error) {
+	r.steps++
+	reply, err := r.request(ctx, false)
+	if err == nil && (len(reply.Calls) == 0 || r.guard.Repeats(reply.Calls[0])) {
+		reply, err = r.request(ctx, true)
+	}
+	return reply, err
+}
+
+// request sends the window of this moment and books what it cost.
+func (r *run) request(ctx context.Context, fresh bool) (window.Reply, error) {
+	if stop := cancelled(ctx); stop != "" {
+		return window.Reply{}, context.Cause(ctx)
+	}
+	r.parts.Folds = r.Budget.Next(r.parts)
+	msgs := r.Budget.Messages(r.parts)
+	r.requests++
+	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Fresh: fresh}
+	if err := r.log(ctx, kindRequest, sent); err != nil {
+		return window.Reply{}, err
+	}
+	r.tell(Event{Type: EventThink, N: r.steps})
+	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh}, nil)
+	if err != nil {
+		return reply, err
+	}
+	u := reply.Usage
+	r.Budget.Calibrate(window.Size(msgs), u.Prompt)
+	r.outcome.Tokens.Prompt += u.Prompt
+	r.outcome.Tokens.Cached += u.Cached
+	r.outcome.Tokens.Output += u.Output
+	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
+		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
+	return reply, r.log(ctx, kindReply, Received{
+		N: r.requests, Calls: reply.Calls, Text: reply.Text, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
+		Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
+	})
+}
+
+// act runs call. The intent is committed before and the observation after: a
+// command without an observation in the log has an unknown outcome.
+func (r *run) act(ctx context.Context, call window.Call) act.Result {
+	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
+	if err := r.log(ctx, kindIntent, Intended{r.next(), call.Cmd, call.Stdin}); err != nil {
+		return act.Result{Err: err}
+	}
+	r.Shell.Unready = r.failed
+	began := time.Now()
+	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
+	r.took = time.Since(began)
+	r.guard.Ran(call, res.Changed)
+	if res.Changed {
+		r.failed = false
+	}
+	return res
+}
+
+// next is the id of the observation that is about to be made.
+func (r *run) next() string { return fmt.Sprintf("obs_%d", len(r.parts.Turns)+1) }
+
+// note adds the turn of call and the line that asks for the next step. Only
+// where done could be right does it name done: a small model takes the offer.
+func (r *run) note(call window.Call, res act.Result) {
+	next := "next"
+	switch {
+	case r.failed:
+		next = "next_gate"
+	case res.Broken:
+		next = "next_broken"
+	case res.Status != act.OK:
+		next = "next_failed"
+	}
+	r.results[call] = res.Output
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, nil)}, r.took)
+}
+
+// missed adds a turn in which the model made no call that could be run.
+func (r *run) missed(reply window.Reply) {
+	r.guard.Warn()
+	said := reply.Text
+	if said == "" {
+		said = reply.Miss
+	}
+	r.tell(Event{Type: EventWarning, N: r.steps, Output: reply.Nudge})
+	r.add(window.Turn{Said: said, Status: act.Usage, Next: reply.Nudge}, 0)
+}
+
+// repeated adds the turn of a call that was not run again.
+func (r *run) repeated(call window.Call, text string) {
+	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(r.results[call], 600, 300, 200, ""))})
+	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
+	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Gate": r.failed})}, 0)
+}
+
+// add commits a turn to the log and to the window.
+func (r *run) add(t window.Turn, took time.Duration) {
+	t.ID = r.next()
+	r.parts.Turns = append(r.parts.Turns, t)
+	// The effect has happened: it is recorded even if the run was just
+	// interrupted.
+	ctx := context.Background()
+	err := errors.Join(
+		r.Store.Observe(ctx, r.Session.ID, memory.Observation{ID: t.ID, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Output: t.Output, Status: t.Status}),
+		r.log(ctx, kindTurn, Turned{Obs: t.ID, Said: t.Said, Next: t.Next, MS: took.Milliseconds(), Step: r.steps}))
+	if err != nil {
+		r.logErr = errors.Join(r.logErr, err)
+	}
+	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Seconds: seconds(took)})
+}
+
+// spent says whether the run is over although the model would go on.
+func (r *run) spent() Stop {
+	switch used := r.outcome.Tokens.Prompt + r.outcome.Tokens.Output; {
+	case r.guard.Stalled():
+		return Stalled
+	case r.Limits.Tokens > 0 && used >= r.Limits.Tokens:
+		return Tokens
+	case r.tries >= MaxTries:
+		return r.gateStop()
+	}
+	return ""
+}
+
+// end commits how the run ended and tells it.
+func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
+	if c := cancelled(ctx); c != "" {
+		stop, err = c, nil
+	}
+	if err != nil {
+		stop = Failed
+		if r.Agent.Stop != nil {
+			stop = r.Agent.Stop(err)
+		}
+	}
+	o := &r.outcome
+	o.Stop, o.Exit, o.Steps, o.Seconds = stop, stop.Exit(), r.steps, seconds(time.Since(r.started))
+	if err != nil {
+		o.Error = err.Error()
+	}
+	o.Changed = append(o.Changed, r.changed()...)
+	logged := r.log(context.Background(), kindStop, o)
+	r.tell(Event{Type: EventResult, Result: o})
+	return *o, errors.Join(err, r.logErr, logged)
+}
+
+// log appends an event of the session.
+func (r *run) log(ctx context.Context, kind string, body any) error {
+	_, err := r.Store.Append(ctx, r.Session.ID, kind, body)
+	return err
+}
