@@ -20,7 +20,7 @@ func TestRealServer(t *testing.T) {
 		path = smallModel(t)
 	}
 	m, err := Open(t.Context(), Config{
-		Model: "gguf:" + path, Window: 2048, MaxTokens: 48, Temperature: 1, Seed: 7, Constrain: "on", Commands: granted,
+		Model: "gguf:" + path, Window: 2048, MaxTokens: 32, Temperature: 1, Seed: 7, Constrain: "on", Commands: granted,
 		CacheDir: cacheDir(), Log: func(s string) { t.Log(s) },
 	})
 	if err != nil {
@@ -61,7 +61,9 @@ func realReplies(t *testing.T, m *Model) {
 	for i := range 20 {
 		r := window.Request{Messages: []window.Message{
 			{Role: window.RoleSystem, Text: "You work in a folder by running commands."},
-			{Role: window.RoleUser, Text: fmt.Sprintf("Task %d: list the \"files\" in the folder.", i)},
+			{Role: window.RoleUser, Text: "List the \"files\" and count them."},
+			{Role: window.RoleAssistant, Call: &window.Call{Cmd: "sh ls"}, ID: "obs_1"},
+			{Role: window.RoleTool, Text: fmt.Sprintf("a.go\nb%d.go\nNext command?", i), ID: "obs_1"},
 		}}
 		got, err := m.Reply(t.Context(), r, nil)
 		switch {
