@@ -19,6 +19,7 @@ type UnreachableError struct {
 	Repair string
 }
 
+// Error names the address, the cause and the command that mends it.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no model server at %s: %v; start one: %s", e.URL, e.Cause, e.Repair)
 }
@@ -35,6 +36,7 @@ type MissingModelError struct {
 	Repair    string
 }
 
+// Error lists what is installed and, on lines of its own, how to get a model.
 func (e *MissingModelError) Error() string {
 	var b strings.Builder
 	if e.Model == "" {
@@ -58,6 +60,7 @@ type ConfigError struct {
 	Problem string
 }
 
+// Error names the setting and what is wrong with it.
 func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }
 
 // A Class says what a server's error is about: each class has its own remedy,
@@ -82,6 +85,7 @@ type ServerError struct {
 	Limit  int // tokens that fit, if Class is Overflow and the server said it
 }
 
+// Error gives the status and the words of the server.
 func (e *ServerError) Error() string {
 	if e.Status >= 400 {
 		return fmt.Sprintf("the model server answered %d: %s", e.Status, e.Text)
@@ -94,6 +98,7 @@ func (e *ServerError) Error() string {
 // such a reply is run.
 type CutError struct{ Cause error }
 
+// Error says why the reply broke off.
 func (e *CutError) Error() string {
 	return fmt.Sprintf("the model's reply broke off: %v", e.Cause)
 }
