@@ -39,6 +39,7 @@ type seen map[string][sha256.Size]byte
 
 // An outcome is what a command leaves behind beside its output.
 type outcome struct {
+	gates   []string // checks of the skill that was taken up
 	said    []string
 	broken  bool
 	done    bool

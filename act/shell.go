@@ -17,6 +17,9 @@ type Result struct {
 	Report  string // what it reports, when Done
 	Changed bool   // a file of the workspace was made, changed or deleted
 	Broken  bool   // a file was written that does not parse: nothing should offer done
+	// Gates are the checks of a skill that the model took up: from here on done
+	// counts only if they succeed too.
+	Gates []string
 	// Err is a fault of the sandbox, the store or the context. It ends the run and
 	// is never shown to the model, which could do nothing about it.
 	Err error
@@ -86,6 +89,7 @@ func (s *Shell) Do(ctx context.Context, line, stdin string) Result {
 		return Result{Status: Failed, Changed: p.changed, Err: p.err}
 	}
 	return Result{
+		Gates:  p.gates,
 		Status: p.status, Done: p.done, Report: p.report, Changed: p.changed, Broken: p.broken,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}

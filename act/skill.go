@@ -49,5 +49,9 @@ func skillUse(env *Env, name string) error {
 	}
 	fmt.Fprintln(env.Out, strings.TrimSpace(s.Body))
 	env.Say("That is all of the skill %s.", s.Name)
+	env.gates = append(env.gates, s.Verify...)
+	if len(s.Verify) > 0 {
+		env.Say("Its checks must pass before the task is done.")
+	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (a *Agent) Do(ctx context.Context, task string) (Outcome, error) {
 	}
 	r, err := a.begin(ctx, task)
 	if err != nil {
-		return Outcome{}, err
+		return r.end(ctx, "", err)
 	}
 	stop, err := r.loop(ctx)
 	return r.end(ctx, stop, err)

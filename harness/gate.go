@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 	for i, g := range r.Gates {
 		r.Check.Env.Dir = ""
 		began := time.Now()
-		got := r.Check.Do(ctx, "sh "+g.Cmd, "")
+		got := r.Check.Do(ctx, g.Cmd, "")
 		if got.Err != nil {
 			return got
 		}
@@ -64,6 +65,17 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 	}
 	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.took)
 	return res
+}
+
+// takeUp adds the checks of a skill that the model chose to follow. Gates only
+// ever become more: no call takes one away.
+func (r *run) takeUp(lines []string) {
+	for _, line := range lines {
+		if !slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Cmd == line }) {
+			r.Gates = append(slices.Clip(r.Gates), Gate{Cmd: line})
+			r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: line})
+		}
+	}
 }
 
 // gateFailed is what the model reads of a failed gate: what it printed, and

@@ -1,9 +1,11 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 
 	window "tether/context"
+	"tether/memory"
 )
 
 // The kinds of events that a run writes to the log, beside the observations
@@ -17,6 +19,12 @@ const (
 	kindGate    = "gate"    // GateResult
 	kindStop    = "stop"    // Outcome
 )
+
+// Abandon commits that a session ended before its run could begin.
+func Abandon(ctx context.Context, store *memory.Store, session string, o Outcome) error {
+	_, err := store.Append(context.WithoutCancel(ctx), session, kindStop, o)
+	return err
+}
 
 // Setup is what a session was started with.
 type Setup struct {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -95,6 +96,21 @@ type Outcome struct {
 	Seconds float64      `json:"seconds"`
 	Changed []string     `json:"changed"` // files, as the workspace shows them
 	Error   string       `json:"error,omitempty"`
+}
+
+// Failure is the outcome of a run that could not begin.
+func Failure(task string, stop Stop, err error) Outcome {
+	return Outcome{V: 1, Task: task, Stop: stop, Exit: stop.Exit(), Gates: []GateResult{}, Changed: []string{}, Error: err.Error()}
+}
+
+// A TaskError says that a task is too long for the model's window.
+type TaskError struct {
+	Need, Have int // tokens
+}
+
+// Error names both numbers and the way out.
+func (e *TaskError) Error() string {
+	return fmt.Sprintf("the task is about %d tokens and may be %d of this window\nput the long part into a file of the workspace and name the file in the task", e.Need, e.Have)
 }
 
 // A Count sums tokens over the requests of a run.

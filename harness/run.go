@@ -25,33 +25,46 @@ type run struct {
 	logErr   error                  // of an effect that could not be recorded
 	steps    int                    // replies
 	requests int
+	status   int  // of the newest act by hand
 	failed   bool // a gate has failed and nothing has changed since
 	tries    int  // of the gates
 }
 
-// begin checks that the task fits, and commits the set-up to the log.
+// begin checks that the task fits, and commits the set-up to the log. The run
+// can be ended also if there is an error.
 func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	if a.Limits.Steps == 0 {
 		a.Limits.Steps = DefaultSteps
 	}
-	r := &run{Agent: a, started: time.Now(), results: map[window.Call]string{}}
+	r := a.newRun(task)
+	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
+	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.Facts, a.Gates)}
+	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
+		return r, &TaskError{need, have}
+	}
+	return r, r.setUp(ctx)
+}
+
+// newRun is a run of which nothing has happened.
+func (a *Agent) newRun(task string) *run {
+	r := &run{Agent: a, started: time.Now(), results: map[window.Call]string{}, changed: func() []string { return nil }}
 	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Gates: []GateResult{}, Changed: []string{}}
 	for _, g := range a.Gates {
 		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
 	}
-	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.Facts, a.Gates)}
-	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
-		return nil, fmt.Errorf("the task is about %d tokens and may be %d of this window\nput the long part into a file of the workspace and name the file in the task", need, have)
+	return r
+}
+
+// setUp commits how the run is made, and notes how the workspace looks.
+func (r *run) setUp(ctx context.Context) error {
+	r.Setup.Prompt, r.Setup.Budget = r.parts.Task, r.Budget
+	if err := r.log(ctx, kindSetup, r.Setup); err != nil {
+		return err
 	}
-	a.Setup.Prompt, a.Setup.Budget = r.parts.Task, a.Budget
-	if err := r.log(ctx, kindSetup, a.Setup); err != nil {
-		return nil, err
-	}
-	files := a.Shell.Env.Box.Files()
+	files := r.Shell.Env.Box.Files()
 	before := files.Snapshot(ctx)
 	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
-	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
-	return r, nil
+	return nil
 }
 
 // prompt is the task as the model reads it.
@@ -123,6 +136,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	if res.Changed {
 		r.failed = false
 	}
+	r.takeUp(res.Gates)
 	return res
 }
 
@@ -206,6 +220,9 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 	}
 	o := &r.outcome
 	o.Stop, o.Exit, o.Steps, o.Seconds = stop, stop.Exit(), r.steps, seconds(time.Since(r.started))
+	if stop == Done {
+		o.Exit = r.status
+	}
 	if err != nil {
 		o.Error = err.Error()
 	}

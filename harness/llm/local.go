@@ -31,6 +31,11 @@ const (
 	// takes about 230 MiB with a 1.5B model; the server's own default of 8 GiB would push a laptop into swap.
 	promptCache = 1024
 
+	// spins is how often a thread of the server looks for its next piece of work before it sleeps. The default of GNU
+	// OpenMP looks 300,000 times; on two cores with anything else to do (a gate, a build) the threads then wait for one
+	// another's time slices, and 1.5B at 10 tokens a second becomes 0.3.
+	spins = "GOMP_SPINCOUNT=2000"
+
 	// usualPort is where tether and others look for a llama-server when no address is named.
 	usualPort = 8080
 )
@@ -189,6 +194,7 @@ func launch(argv []string, logPath string) (*server, error) {
 	s.cmd.Stdout, s.cmd.Stderr = answer, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	s.cmd.WaitDelay = stopGrace
+	s.cmd.Env = append([]string{spins}, os.Environ()...) // the last one counts: the user's own
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -241,8 +247,12 @@ func (s *server) ended() error {
 	if s.end != nil {
 		how = "it ended (" + s.end.Error() + ")"
 	}
-	if words := s.log.last(); words != "" {
+	words := s.log.last()
+	if words != "" {
 		how += ": " + words
+	}
+	if strings.Contains(words, "libgomp.so") {
+		how += "; install libgomp1 (Debian, Ubuntu: apt install libgomp1)"
 	}
 	return errors.New(how)
 }
