@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -14,7 +12,7 @@ import (
 
 	"tether/act"
 	window "tether/context"
-	"tether/memory"
+	"tether/harness"
 )
 
 var actCommand = &subcommand{
@@ -66,15 +64,17 @@ func (f *actFlags) run(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	defer w.Close()
-	status := 0
-	for i, line := range args {
-		in := ""
-		if i == len(args)-1 {
-			in = stdin
-		}
-		if status, err = f.one(ctx, p, w, i+1, line, in); err != nil {
-			return err
-		}
+	var calls []window.Call
+	for _, line := range args {
+		calls = append(calls, window.Call{Cmd: line})
+	}
+	calls[len(calls)-1].Stdin = stdin
+	a := w.hand()
+	status, err := a.Hand(ctx, w.Session.Task, calls, func(t window.Turn, took time.Duration) error {
+		return f.print(p, a.Budget, t, took)
+	})
+	if err != nil {
+		return err
 	}
 	if status != act.OK {
 		return exitError(status)
@@ -82,24 +82,23 @@ func (f *actFlags) run(ctx context.Context, p *program, args []string) error {
 	return nil
 }
 
-// one runs a line and prints what the model would see of it.
-func (f *actFlags) one(ctx context.Context, p *program, w *workplace, n int, line, stdin string) (int, error) {
-	start := time.Now()
-	res := w.Shell.Do(ctx, line, stdin)
-	if res.Err != nil {
-		return 0, res.Err
+// hand is an agent in this workplace whose acts a person decides.
+func (w *workplace) hand() *harness.Agent {
+	policy := w.Box.Policy()
+	return &harness.Agent{
+		Shell: w.Shell, Budget: w.Config.budget(), Store: w.Store, Session: w.Session, Stop: stopOf,
+		Setup: harness.Setup{Sandbox: string(policy.Profile), Root: policy.Root, Commands: w.Shell.Names(), Version: version()},
 	}
-	t := window.Turn{ID: fmt.Sprintf("obs_%d", n), Call: window.Call{Cmd: line, Stdin: stdin}, Output: res.Output, Status: res.Status}
-	err := w.Store.Observe(ctx, w.Session.ID, memory.Observation{ID: t.ID, Cmd: line, Stdin: stdin, Output: t.Output, Status: t.Status})
-	if err != nil {
-		return 0, err
-	}
-	seen := w.Config.budget().Observe(t)
+}
+
+// print prints what the model would see of a turn.
+func (f *actFlags) print(p *program, b window.Budget, t window.Turn, took time.Duration) error {
+	seen := b.Observe(t)
 	if f.json {
-		return res.Status, json.NewEncoder(p.Out).Encode(acted{1, line, res.Status, seen, t.ID, time.Since(start).Milliseconds()})
+		return json.NewEncoder(p.Out).Encode(acted{1, t.Call.Cmd, t.Status, seen, t.ID, took.Milliseconds()})
 	}
-	_, err = fmt.Fprintln(p.Out, seen)
-	return res.Status, err
+	_, err := fmt.Fprintln(p.Out, printable(seen))
+	return err
 }
 
 // maxStdin is the largest standard input of an act, in bytes. A model's is
@@ -115,18 +114,18 @@ func (f *actFlags) readStdin(p *program) (string, error) {
 		r = p.In
 	default:
 		file, err := os.Open(f.stdin)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", usagef("--stdin %s: there is no such file", f.stdin)
-		}
 		if err != nil {
-			return "", err
+			return "", usagef("--stdin %s: %v", f.stdin, reason(err))
 		}
 		defer file.Close()
 		r = file
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxStdin+1))
-	if err == nil && len(text) > maxStdin {
-		err = usagef("--stdin is larger than %d bytes", maxStdin)
+	switch {
+	case err != nil:
+		return "", usagef("--stdin %s: %v", f.stdin, reason(err))
+	case len(text) > maxStdin:
+		return "", usagef("--stdin is larger than %d bytes", maxStdin)
 	}
-	return string(text), err
+	return string(text), nil
 }

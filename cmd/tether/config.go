@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -143,7 +145,7 @@ func loadConfig(user, workspace string, env func(string) string) (Config, error)
 // readConfig reads file over c. A file that is not there changes nothing.
 func readConfig(file string, c *Config) error {
 	text, err := readSmall(file)
-	if errors.Is(err, fs.ErrNotExist) || file == "" {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || file == "" {
 		return nil
 	}
 	if err != nil {
@@ -157,6 +159,10 @@ func readConfig(file string, c *Config) error {
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
 		return &configError{file, parse.Position.Line, parse.Message}
+	}
+	if m := wrongType.FindStringSubmatch(fmt.Sprint(err)); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return &configError{file, line, m[2] + ": " + m[3]}
 	}
 	if err != nil {
 		return &configError{File: file, Msg: err.Error()}
@@ -173,6 +179,10 @@ func readConfig(file string, c *Config) error {
 	}
 	return nil
 }
+
+// wrongType is how the decoder words a value that does not fit: it has no type
+// for that error.
+var wrongType = regexp.MustCompile(`^toml: line (\d+) \(last key "(.+)"\): (.+)$`)
 
 // readSmall reads a regular file of at most 256 KiB.
 func readSmall(file string) (string, error) {

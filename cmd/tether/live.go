@@ -30,14 +30,20 @@ type live struct {
 
 func newLive(w io.Writer, env func(string) string) *live {
 	l := &live{w: w, width: 80}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && env("TERM") != "dumb" {
+	if isTerminal(w) && env("TERM") != "dumb" {
 		l.tty = true
 		l.color = env("NO_COLOR") == ""
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+		if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && width > 20 {
 			l.width = width
 		}
 	}
 	return l
+}
+
+// isTerminal says whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Escape sequences, empty without colour.
@@ -99,19 +105,23 @@ func (l *live) block(text, indent string, n int) {
 // fit cuts s to what is left of a line of which used columns are taken, and
 // takes out what could move the cursor.
 func (l *live) fit(s string, used int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, s)
+	s = strings.NewReplacer("\t", " ", "\n", " ").Replace(printable(s))
 	if r, n := []rune(s), max(l.width-used, 20); len(r) > n && l.tty {
 		return string(r[:n-1]) + "…"
 	}
 	return s
+}
+
+// printable takes out of s what could move a cursor or change a screen: a
+// model, a file and a server may have anything in what they say. Lines and tabs
+// stay.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // think shows that the model is at work, on a terminal only.

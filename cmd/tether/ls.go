@@ -67,7 +67,7 @@ func openStore(ctx context.Context, p *program, dir string) (*memory.Store, erro
 
 // oneLine is s on one line, at most n characters of it.
 func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(printable(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}

@@ -93,13 +93,14 @@ func (p *program) main(ctx context.Context, args []string) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):
-		fmt.Fprintln(p.Err, "tether:", err)
+		fmt.Fprintln(p.Err, "tether:", printable(err.Error()))
 		return 2
 	}
-	fmt.Fprintln(p.Err, "tether:", err)
 	if stop := cancelledBy(ctx); stop != "" {
+		fmt.Fprintln(p.Err, "tether:", stop)
 		return stop.Exit()
 	}
+	fmt.Fprintln(p.Err, "tether:", printable(err.Error()))
 	return stopOf(err).Exit()
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"tether/harness/llm"
 )
@@ -100,8 +99,7 @@ type bar struct {
 }
 
 func newBar(p *program, name string) *bar {
-	f, ok := p.Err.(*os.File)
-	return &bar{w: p.Err, name: name, tty: ok && term.IsTerminal(int(f.Fd())), tenth: -1}
+	return &bar{w: p.Err, name: name, tty: isTerminal(p.Err), tenth: -1}
 }
 
 func (b *bar) show(done, total int64) {

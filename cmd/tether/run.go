@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,31 +56,27 @@ func (f *runFlags) run(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	out, err := f.do(ctx, p, task)
-	if err != nil && out.Stop == "" {
-		return err
-	}
 	return f.report(p, out, err)
 }
 
-// do runs task. The outcome is empty if the run could not begin.
+// do runs task. The outcome is whole also if the run could not begin.
 func (f *runFlags) do(ctx context.Context, p *program, task string) (harness.Outcome, error) {
-	c, err := f.config(p)
+	c, err := f.settings(p)
 	if err != nil {
-		return harness.Outcome{}, err
+		return f.failed(ctx, p, nil, task, err)
 	}
-	f.limits(&c)
 	w, err := open(ctx, p, c, f.dir, task)
 	if err != nil {
-		return harness.Outcome{}, err
+		return f.failed(ctx, p, nil, task, err)
 	}
 	defer w.Close()
 	gates, err := f.gates(w)
 	if err != nil {
-		return harness.Outcome{}, err
+		return f.failed(ctx, p, w, task, err)
 	}
 	model, err := openModel(ctx, p, c, w.Shell.Names())
 	if err != nil {
-		return harness.Outcome{}, err
+		return f.failed(ctx, p, w, task, err)
 	}
 	defer model.Close()
 	a := w.agent(model, gates)
@@ -85,17 +84,57 @@ func (f *runFlags) do(ctx context.Context, p *program, task string) (harness.Out
 	return a.Do(ctx, task)
 }
 
-// limits puts the flags over the configuration.
-func (f *runFlags) limits(c *Config) {
-	if f.steps > 0 {
+// failed tells the end of a run that could not begin. If there is a session
+// it ends with that.
+func (f *runFlags) failed(ctx context.Context, p *program, w *workplace, task string, err error) (harness.Outcome, error) {
+	stop := cmp.Or(cancelledBy(ctx), stopOf(err))
+	out := harness.Failure(task, stop, err)
+	if _, usage := errors.AsType[usageError](err); usage {
+		out.Exit = 2
+	}
+	if w != nil {
+		out.Session, out.Sandbox = w.Session.ID, string(w.Box.Policy().Profile)
+		err = errors.Join(err, harness.Abandon(ctx, w.Store, out.Session, out))
+	}
+	if tell := f.notify(p); tell != nil {
+		tell(harness.Event{V: 1, Type: harness.EventResult, Result: &out})
+	}
+	return out, err
+}
+
+// settings is the configuration with the limits that the flags set.
+func (f *runFlags) settings(p *program) (Config, error) {
+	c, err := f.config(p)
+	if err != nil {
+		return c, err
+	}
+	set := f.fs.Changed
+	switch {
+	case set("max-steps") && f.steps < 1:
+		return c, usagef("--max-steps is %d; it must be 1 or more", f.steps)
+	case f.limit < 0:
+		return c, usagef("--timeout is %s; it must be 0 or more", f.limit)
+	case f.tokens < 0:
+		return c, usagef("--max-tokens is %d; it must be 0 or more", f.tokens)
+	}
+	if set("max-steps") {
 		c.Run.Steps = f.steps
 	}
-	if f.limit > 0 {
+	if set("timeout") {
 		c.Run.Time = duration(f.limit)
 	}
-	if f.tokens > 0 {
+	if set("max-tokens") {
 		c.Run.Tokens = f.tokens
 	}
+	return c, verifiable(append(slices.Clone(c.Run.Verify), f.verify...))
+}
+
+// verifiable refuses a gate without a command.
+func verifiable(lines []string) error {
+	if slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" }) {
+		return usagef("--verify is empty; give a command such as --verify \"go test ./...\"")
+	}
+	return nil
 }
 
 // gates are the lines of the configuration, of --verify and of the skills.
@@ -110,9 +149,6 @@ func (f *runFlags) gates(w *workplace) ([]harness.Gate, error) {
 	}
 	var gates []harness.Gate
 	for _, line := range lines {
-		if strings.TrimSpace(line) == "" {
-			return nil, usagef("--verify is empty; give a command such as --verify \"go test ./...\"")
-		}
 		gates = append(gates, harness.Gate{Cmd: line})
 	}
 	return gates, nil
@@ -139,19 +175,17 @@ func (f *runFlags) notify(p *program) func(harness.Event) {
 func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 	switch {
 	case f.json:
-		enc := json.NewEncoder(p.Out)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(out); err != nil {
+		if err := json.NewEncoder(p.Out).Encode(out); err != nil {
 			return err
 		}
-	case !f.events:
+	case !f.events && (out.Steps > 0 || err == nil):
 		if out.Stop == harness.Done && out.Report != "" {
-			fmt.Fprintln(p.Out, out.Report)
+			fmt.Fprintln(p.Out, printable(out.Report))
 		}
-		fmt.Fprintln(p.Err, lastLine(out))
+		fmt.Fprintln(p.Err, printable(lastLine(out)))
 	}
 	if err != nil {
-		fmt.Fprintln(p.Err, "tether:", err)
+		fmt.Fprintln(p.Err, "tether:", printable(err.Error()))
 	}
 	if out.Exit != 0 {
 		return exitError(out.Exit)
@@ -161,6 +195,9 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 
 // lastLine sums a run up for a person.
 func lastLine(o harness.Outcome) string {
+	if o.Model == "" && o.Error == "" {
+		return fmt.Sprintf("tether: %d by hand, exit status %d, sandbox %s", o.Steps, o.Exit, o.Sandbox)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "tether: %s: %d steps, %.1f s, %d tokens in (%d cached), %d out, sandbox %s",
 		endings[o.Stop], o.Steps, o.Seconds, o.Tokens.Prompt, o.Tokens.Cached, o.Tokens.Output, o.Sandbox)

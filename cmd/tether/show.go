@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ be shortened as long as it is the only one to begin so.`,
 		fs.IntVar(&f.window, "window", 0, "print request N byte for byte")
 		fs.BoolVar(&f.text, "text", false, "with --window: print the messages to be read")
 		fs.BoolVar(&f.json, "json", false, "print one JSON object")
+		f.set = fs.Changed
 		return f.run
 	},
 }
@@ -35,6 +37,7 @@ type showFlags struct {
 	dir        string
 	window     int
 	text, json bool
+	set        func(flag string) bool
 }
 
 func (f *showFlags) run(ctx context.Context, p *program, args []string) error {
@@ -59,13 +62,15 @@ func (f *showFlags) run(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	switch {
-	case f.window != 0:
+	case f.set("window"):
 		return showWindow(p, h, f.window, f.text)
 	case f.json:
 		return showJSON(p, s.ID, s.Task, h)
 	}
-	showSteps(p, s.ID, s.Task, h)
-	return nil
+	var text strings.Builder
+	showSteps(&text, s.ID, s.Task, h)
+	_, err = fmt.Fprint(p.Out, printable(text.String()))
+	return err
 }
 
 // showWindow prints a request as it was sent, computed again from the log. It
@@ -76,12 +81,15 @@ func showWindow(p *program, h harness.History, n int, text bool) error {
 		return usageError{err.Error()}
 	}
 	if text {
-		_, err = fmt.Fprint(p.Out, messages(req.Messages))
+		_, err = fmt.Fprint(p.Out, printable(messages(req.Messages)))
 		return err
 	}
 	var got harness.Received
 	if n <= len(h.Received) {
 		got = h.Received[n-1]
+	} else {
+		fmt.Fprintln(p.Err, "tether: no reply came to this request, so it is not known for certain that these bytes were sent")
+		got.Shape = lastForm(h)
 	}
 	body, err := llm.Encode(h.Setup.Wire, got.Shape, req)
 	if err != nil {
@@ -90,8 +98,20 @@ func showWindow(p *program, h harness.History, n int, text bool) error {
 	if sum := sha256.Sum256(body); got.Sent != "" && hex.EncodeToString(sum[:]) != got.Sent {
 		fmt.Fprintln(p.Err, "tether: this is not byte for byte what was sent: the session was run by another version")
 	}
-	_, err = fmt.Fprintf(p.Out, "%s\n", body)
+	if isTerminal(p.Out) {
+		body = append(body, '\n') // nobody counts these, and a prompt follows
+	}
+	_, err = p.Out.Write(body)
 	return err
+}
+
+// lastForm is the form of the newest request that got a reply.
+func lastForm(h harness.History) string {
+	if len(h.Received) == 0 {
+		return ""
+	}
+	form, _, _ := strings.Cut(h.Received[len(h.Received)-1].Shape, " ")
+	return form
 }
 
 // messages lays a request out for a reader.
@@ -134,7 +154,7 @@ type shownRequest struct {
 }
 
 func showJSON(p *program, id, task string, h harness.History) error {
-	out := harness.Outcome{V: 1, Session: id, Task: task, Model: h.Setup.Model, Sandbox: h.Setup.Sandbox}
+	out := harness.Outcome{V: 1, Session: id, Task: task, Model: h.Setup.Model, Sandbox: h.Setup.Sandbox, Gates: []harness.GateResult{}, Changed: []string{}}
 	if h.Outcome != nil {
 		out = *h.Outcome
 	}
@@ -156,44 +176,55 @@ func showJSON(p *program, id, task string, h harness.History) error {
 	// The outcome counts replies under "steps"; here the replies themselves
 	// stand under that name, as DESIGN 8 has it.
 	all["steps"], all["requests"] = steps, requests
-	enc := json.NewEncoder(p.Out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(all)
+	if h.Unknown != nil {
+		all["unknown"] = h.Unknown
+	}
+	return json.NewEncoder(p.Out).Encode(all)
 }
 
-// recovered is the dialect in which turn i's call was found.
+// recovered is the dialect in which turn i's call was found: that of the newest
+// reply before it. A reply may hold several calls, and one that was asked for
+// again does not count.
 func recovered(h harness.History, i int) string {
+	dialect := ""
 	for j, s := range h.Sent {
-		if s.Turns == i && j < len(h.Received) && len(h.Received[j].Calls) > 0 {
-			return h.Received[j].Recovered
+		if s.Turns <= i && j < len(h.Received) {
+			dialect = h.Received[j].Recovered
 		}
 	}
-	return ""
+	return dialect
 }
 
-func showSteps(p *program, id, task string, h harness.History) {
-	fmt.Fprintf(p.Out, "session %s\nmodel   %s, sandbox %s\ntask    %s\n", id, h.Setup.Model, h.Setup.Sandbox, task)
+func showSteps(w io.Writer, id, task string, h harness.History) {
+	fmt.Fprintf(w, "session %s\n", id)
+	if h.Setup.Model != "" {
+		fmt.Fprintf(w, "model   %s, sandbox %s\n", h.Setup.Model, h.Setup.Sandbox)
+	}
+	fmt.Fprintf(w, "task    %s\n", task)
 	b := h.Setup.Budget
 	for i, t := range h.Turns {
 		said := "$ " + t.Call.Cmd
 		if t.Call.Cmd == "" {
 			said = "said: " + oneLine(t.Said, 200)
 		}
-		fmt.Fprintf(p.Out, "\n%d %s\n", h.Steps[i].Step, said)
+		fmt.Fprintf(w, "\n%d %s\n", h.Steps[i].Step, said)
 		if t.Call.Stdin != "" {
-			fmt.Fprintf(p.Out, "%s\n", indent(t.Call.Stdin, "  < "))
+			fmt.Fprintf(w, "%s\n", indent(t.Call.Stdin, "  < "))
 		}
-		fmt.Fprintf(p.Out, "%s\n", indent(b.Observe(t), "    "))
+		fmt.Fprintf(w, "%s\n", indent(b.Observe(t), "    "))
 	}
-	fmt.Fprintln(p.Out)
+	fmt.Fprintln(w)
 	if h.Unknown != nil {
-		fmt.Fprintf(p.Out, "%s was begun and has no result: `%s` may or may not have had its effect\n", h.Unknown.Obs, h.Unknown.Cmd)
+		fmt.Fprintf(w, "%s was begun and has no result: `%s` may or may not have had its effect\n", h.Unknown.Obs, h.Unknown.Cmd)
 	}
 	if h.Outcome == nil {
-		fmt.Fprintln(p.Out, "the session has no end: it is running, or tether was killed")
+		fmt.Fprintln(w, "the session has no end: it is running, or tether was killed")
 		return
 	}
-	fmt.Fprintln(p.Out, lastLine(*h.Outcome))
+	fmt.Fprintln(w, lastLine(*h.Outcome))
+	if h.Outcome.Error != "" {
+		fmt.Fprintln(w, "tether:", h.Outcome.Error)
+	}
 }
 
 // indent puts prefix before every line of text.

@@ -34,7 +34,7 @@ func showSkills(p *program, dir string, args []string) error {
 			fmt.Fprintf(p.Out, "%-16s %-9s %s\n", s.Name, s.Layer, oneLine(s.Description, 80))
 		}
 		for _, problem := range lib.Problems() {
-			fmt.Fprintln(p.Err, "tether:", problem)
+			fmt.Fprintln(p.Err, "tether:", printable(problem.Error()))
 		}
 		return nil
 	case len(args) == 2 && (args[0] == "show" || args[0] == "use"):
@@ -42,9 +42,9 @@ func showSkills(p *program, dir string, args []string) error {
 		if !ok {
 			return usagef("there is no skill %q\nlist them with: tether skill list", args[1])
 		}
-		fmt.Fprintln(p.Out, s.Body)
+		fmt.Fprintln(p.Out, printable(s.Body))
 		for _, line := range s.Verify {
-			fmt.Fprintln(p.Out, "verify:", line)
+			fmt.Fprintln(p.Out, "verify:", printable(line))
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,9 @@ func (f *common) config(p *program) (Config, error) {
 	if set("tools") {
 		c.Run.Tools = f.tools
 	}
+	if len(c.Run.Tools) == 0 {
+		return c, usagef("no tools: a model without a command can do nothing; list them with: tether config show")
+	}
 	if err := c.check(); err != nil {
 		return c, usageError{err.Error()}
 	}
@@ -97,12 +101,16 @@ func open(ctx context.Context, p *program, c Config, dir, task string) (*workpla
 	if c.Sandbox.Profile == string(sandbox.Off) {
 		fmt.Fprintln(p.Err, "tether: WARNING: the sandbox is off: commands run as you, on everything you can reach")
 	}
+	cache := filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root))
+	if err := makeOwn(filepath.Dir(state), cache); err != nil {
+		return nil, err
+	}
 	w := &workplace{Config: c}
 	w.Box, err = sandbox.New(ctx, sandbox.Policy{
 		Profile: sandbox.Profile(c.Sandbox.Profile),
 		Root:    root,
 		State:   filepath.Dir(state),
-		Cache:   filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root)),
+		Cache:   cache,
 		Timeout: durationOf(c.Sandbox.Timeout),
 		Output:  c.Sandbox.Output,
 	})
@@ -121,6 +129,17 @@ func open(ctx context.Context, p *program, c Config, dir, task string) (*workpla
 	}
 	w.Shell = act.NewShell(w.env(), granted)
 	return w, nil
+}
+
+// makeOwn makes the folders that tether fills itself.
+func makeOwn(state, cache string) error {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return fmt.Errorf("the state directory %s cannot be made (%w)\nname another one with TETHER_STATE", state, reason(err))
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return fmt.Errorf("the cache directory %s cannot be made (%w)\nname another one with XDG_CACHE_HOME", cache, reason(err))
+	}
+	return nil
 }
 
 func (w *workplace) env() act.Env {
@@ -212,6 +231,7 @@ func stopOf(err error) harness.Stop {
 		unavailable *sandbox.UnavailableError
 		refused     *sandbox.RefusedError
 		launch      *sandbox.LaunchError
+		long        *harness.TaskError
 	)
 	switch {
 	case errors.As(err, &unreachable):
@@ -222,6 +242,8 @@ func stopOf(err error) harness.Stop {
 		return harness.Config
 	case errors.As(err, &unavailable), errors.As(err, &refused), errors.As(err, &launch):
 		return harness.Sandbox
+	case errors.As(err, &long):
+		return harness.Tokens
 	}
 	return harness.Failed
 }
@@ -243,16 +265,46 @@ func places(env func(string) string, dir string) (root, state string, err error)
 	if root, err = filepath.Abs(dir); err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
-	if err != nil {
-		return "", "", fmt.Errorf("the workspace %s: %w", dir, err)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(root)
+	}
+	switch {
+	case err != nil:
+		return "", "", usagef("the workspace %s cannot be opened (%v); name a folder that exists", dir, reason(err))
+	case !info.IsDir():
+		return "", "", usagef("the workspace %s is not a folder; name a folder", dir)
 	}
 	if s := env("TETHER_STATE"); s != "" {
 		return root, filepath.Join(s, id(root), "tether.db"), nil
 	}
-	if info, err := os.Lstat(filepath.Join(root, ".tether")); err == nil && info.IsDir() {
-		return root, filepath.Join(root, ".tether", "tether.db"), nil
+	return root, store(root, filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db")), nil
+}
+
+// store is the one in the workspace, or else outside. An empty .tether asks for
+// one there only as long as none is outside: while a command runs, and after a
+// kill -9, the sandbox has an empty folder of that name.
+func store(root, outside string) string {
+	inside := filepath.Join(root, ".tether", "tether.db")
+	if _, err := os.Lstat(inside); err == nil {
+		return inside
 	}
-	return root, filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db"), nil
+	if _, err := os.Lstat(outside); err == nil {
+		return outside
+	}
+	if info, err := os.Lstat(filepath.Dir(inside)); err == nil && info.IsDir() {
+		return inside
+	}
+	return outside
+}
+
+// reason is err without the operation and the path, which the sentence around
+// it names.
+func reason(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	return err
 }
 
 // id names a workspace in the user's directories: its last folder, and a hash
@@ -262,13 +314,20 @@ func id(root string) string {
 	return filepath.Base(root) + "-" + hex.EncodeToString(sum[:4])
 }
 
+// maxTask is the longest task in bytes that is read at all. It is above every
+// window there is; whether it fits this one is known later.
+const maxTask = 4 << 20
+
 // readTask is the task in args, or standard input for "-".
 func readTask(p *program, args []string) (string, error) {
 	task := strings.Join(args, " ")
 	if task == "-" {
-		text, err := io.ReadAll(io.LimitReader(p.In, 4<<20))
+		text, err := io.ReadAll(io.LimitReader(p.In, maxTask+1))
 		if err != nil {
 			return "", err
+		}
+		if len(text) > maxTask {
+			return "", usagef("the task is larger than %d bytes\nput the long part into a file of the workspace and name the file in the task", maxTask)
 		}
 		task = string(text)
 	}
