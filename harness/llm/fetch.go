@@ -267,10 +267,16 @@ func lockDir(ctx context.Context, dir string, waiting func()) (unlock func(), er
 // checkGGUF looks at the first four bytes of a file: an HTML page or a pointer file of a version control system
 // in place of a model is the usual mistake.
 func checkGGUF(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return &FileError{path, "does not exist: `tether models get` fetches a model, `tether models list` shows those that are here"}
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular(): // opening a FIFO waits for its writer
+		return &FileError{path, "is not a file"}
 	}
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
