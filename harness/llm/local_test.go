@@ -131,9 +131,9 @@ func TestLocalBadFiles(t *testing.T) {
 		want string
 	}{
 		{filepath.Join(dir, "none.gguf"), &missing, "does not exist"},
-		{dir, &missing, "is not a GGUF file"},
+		{dir, &missing, "is not a file"},
 		{text, &missing, "is not a GGUF file"},
-		{broken, &dead, "failed to load model"},
+		{broken, &dead, "only supports up to version"},
 	} {
 		_, _, err := startServer(t.Context(), Config{}, tt.path)
 		if !errors.As(err, tt.as) || !strings.Contains(err.Error(), tt.want) {
