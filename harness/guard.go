@@ -23,8 +23,7 @@ type Guard struct {
 }
 
 // Ran tells the guard of a call that was run. changed says whether it changed
-// a file; then everything may have another result and all is forgotten. A
-// result that differs from the one before it is progress too (polling).
+// a file; then everything may have another result and all is forgotten.
 func (g *Guard) Ran(call window.Call, changed bool) {
 	if changed || g.seen == nil {
 		g.seen = map[window.Call]int{}

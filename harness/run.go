@@ -75,7 +75,8 @@ func prompt(task, facts string, gates []Gate) string {
 			shown = append(shown, g.Cmd)
 		}
 	}
-	return window.Text("task", map[string]any{"Task": task, "Files": facts, "Gates": shown})
+	text := window.Text("task", map[string]any{"Task": task, "Files": facts, "Gates": shown})
+	return strings.ToValidUTF8(text, "\uFFFD") // a file name may be anything
 }
 
 // ask gets the model's next reply. If the reply is a call that was made before
@@ -181,6 +182,11 @@ func (r *run) repeated(call window.Call, text string) {
 // add commits a turn to the log and to the window.
 func (r *run) add(t window.Turn, took time.Duration) {
 	t.ID = r.next()
+	// The log holds text. What is none must be mended before both see it, or
+	// the window that is computed again would differ.
+	for _, s := range []*string{&t.Output, &t.Said, &t.Call.Cmd, &t.Call.Stdin} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
 	r.parts.Turns = append(r.parts.Turns, t)
 	// The effect has happened: it is recorded even if the run was just
 	// interrupted.

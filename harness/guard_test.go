@@ -1,0 +1,129 @@
+package harness_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	window "tether/context"
+	"tether/harness"
+)
+
+// TestGuard: a dialogue is a string, a call a letter. A letter alone is a call
+// that was run and changed nothing, one with ! a call that changed a file, one
+// with ? a call that must be refused. A . is a reply that led to nothing.
+func TestGuard(t *testing.T) {
+	cases := []struct {
+		dialogue string
+		warnings int
+	}{
+		{"", 0},
+		{"abcdef", 0},
+		{"a!b!a!b!", 0},     // each one changes something
+		{"aa?", 1},          // the same call twice in a row
+		{"aa?a?", 2},        // a warning each
+		{"aa?a?a?", 3},      // the third ends the run
+		{"abab", 0},         // once more, another call between, is sense
+		{"ababa?", 1},       // the third time is a cycle
+		{"ababa?b?a?", 3},   // and so is the whole of it
+		{"abcabca?b?c?", 3}, // a longer one
+		{"aa?b!a", 1},       // a change makes everything new
+		{"ab!ab!ab!a", 0},   // a test between changes
+		{"a!a?", 1},         // its own change is none since it ran
+		{"aa?ba", 1},        // a refused call was not run
+		{"aa?a?b", 2},       // another call after two warnings
+		{"a.b.c.", 3},       // replies that lead to nothing count as well
+		{"aa?.a?", 3},       //
+	}
+	for _, c := range cases {
+		var g harness.Guard
+		for i := 0; i < len(c.dialogue); i++ {
+			if c.dialogue[i] == '.' {
+				g.Warn()
+				continue
+			}
+			call := window.Call{Cmd: c.dialogue[i : i+1]}
+			mark := byte(0)
+			if i+1 < len(c.dialogue) {
+				mark = c.dialogue[i+1]
+			}
+			switch mark {
+			case '?':
+				i++
+				if g.Refuse(call) == "" || !g.Repeats(call) {
+					t.Errorf("%s: call %d was not refused", c.dialogue, i)
+				}
+				continue
+			case '!':
+				i++
+			}
+			if g.Refuse(call) != "" {
+				t.Errorf("%s: call %d was refused", c.dialogue, i)
+			}
+			g.Ran(call, mark == '!')
+		}
+		if g.Warnings != c.warnings || g.Stalled() != (c.warnings >= harness.MaxWarnings) {
+			t.Errorf("%s: %d warnings, stalled %v; want %d", c.dialogue, g.Warnings, g.Stalled(), c.warnings)
+		}
+	}
+}
+
+// TestGuardLooksAtStdin: the same line with another text is another call.
+func TestGuardLooksAtStdin(t *testing.T) {
+	var g harness.Guard
+	g.Ran(window.Call{Cmd: "append a", Stdin: "1"}, false)
+	if g.Repeats(window.Call{Cmd: "append a", Stdin: "2"}) || !g.Repeats(window.Call{Cmd: "append a", Stdin: "1"}) {
+		t.Error("stdin does not count")
+	}
+}
+
+// TestGuardProperties plays models of chance against the guard.
+func TestGuardProperties(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var g harness.Guard
+		since := map[window.Call]int{} // runs of each call since the last change
+		kinds, left := 1+r.IntN(5), 0
+		for step := 0; !g.Stalled(); step++ {
+			call := window.Call{Cmd: string(rune('a' + r.IntN(kinds)))}
+			was := g.Warnings
+			refused := g.Refuse(call) != ""
+			switch {
+			case refused && since[call] == 0:
+				t.Fatalf("seed %d: %s was refused and is new", seed, call.Cmd)
+			case refused != (g.Warnings == was+1) || !refused && g.Warnings != was:
+				t.Fatalf("seed %d: refused %v, warnings from %d to %d", seed, refused, was, g.Warnings)
+			case refused && !g.Repeats(call):
+				t.Fatalf("seed %d: %s was refused and is no repetition", seed, call.Cmd)
+			case !refused:
+				changed := r.IntN(20) == 0 && step < 200
+				if changed {
+					since, left = map[window.Call]int{}, 0
+				}
+				since[call]++
+				g.Ran(call, changed)
+			}
+			// Without a change nothing runs more than twice, and so the end comes.
+			if left++; since[call] > 2 || left > 2*kinds+harness.MaxWarnings {
+				t.Fatalf("seed %d: %d calls of %d kinds since the last change, %s ran %d times", seed, left, kinds, call.Cmd, since[call])
+			}
+		}
+	}
+}
+
+// TestGuardLetsProgressBe: as long as files change no model is stopped,
+// however often it says the same.
+func TestGuardLetsProgressBe(t *testing.T) {
+	var g harness.Guard
+	test, fix := window.Call{Cmd: "go test"}, window.Call{Cmd: "edit a.go"}
+	for range 1000 {
+		for _, call := range []window.Call{test, fix} {
+			if g.Refuse(call) != "" {
+				t.Fatalf("%s was refused", call.Cmd)
+			}
+			g.Ran(call, call == fix)
+		}
+	}
+	if g.Warnings != 0 {
+		t.Errorf("%d warnings, want none", g.Warnings)
+	}
+}
