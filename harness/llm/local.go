@@ -353,11 +353,11 @@ func (l *serverLog) Write(b []byte) (int, error) {
 // Close closes the file; what is in memory stays.
 func (l *serverLog) Close() error { return l.file.Close() }
 
-// last gives the last six lines, which hold the reason of a server that died: llama.cpp says it first, then repeats
+// last gives the last eight lines, which hold the reason of a server that died: llama.cpp says it first, then repeats
 // at every level that something failed.
 func (l *serverLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(l.tail), "")), "\n")
-	return strings.Join(lines[max(0, len(lines)-6):], "\n")
+	return strings.Join(lines[max(0, len(lines)-8):], "\n")
 }
