@@ -138,13 +138,17 @@ func (l *live) think() {
 			fmt.Fprintf(l.w, "\r    %s", l.paint(dim, fmt.Sprintf("thinking %.0f s", time.Since(start).Seconds())))
 			select {
 			case <-l.stop:
-				fmt.Fprint(l.w, "\r\x1b[K")
+				fmt.Fprint(l.w, wiped(30))
 				return
 			case <-tick.C:
 			}
 		}
 	})
 }
+
+// wiped takes a line of n columns away without an escape sequence, which
+// NO_COLOR forbids too.
+func wiped(n int) string { return "\r" + strings.Repeat(" ", n) + "\r" }
 
 // quiet takes the thinking line away.
 func (l *live) quiet() {

@@ -61,6 +61,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go watchSignals(cancel)
+	// Whoever reads what a run prints may go away: the run does not end in the
+	// middle because of that. Ignored, the signal would be so for commands too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	p := &program{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
 	os.Exit(p.main(ctx, os.Args[1:]))
 }
@@ -99,6 +102,9 @@ func (p *program) main(ctx context.Context, args []string) int {
 	if stop := cancelledBy(ctx); stop != "" {
 		fmt.Fprintln(p.Err, "tether:", stop)
 		return stop.Exit()
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return 128 + int(syscall.SIGPIPE) // as if the signal had ended it
 	}
 	fmt.Fprintln(p.Err, "tether:", printable(err.Error()))
 	return stopOf(err).Exit()

@@ -132,6 +132,6 @@ func (b *bar) rate(done int64) float64 {
 // clear takes the moving line away.
 func (b *bar) clear() {
 	if b.tty {
-		fmt.Fprint(b.w, "\r\x1b[K")
+		fmt.Fprint(b.w, wiped(79))
 	}
 }
