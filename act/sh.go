@@ -15,7 +15,7 @@ import (
 var shCommand = &Command{
 	Name:    "sh",
 	Args:    "LINE",
-	Summary: "run a shell command",
+	Summary: "run programs (ls, wc, sort, python3)",
 	Detail: "Runs LINE with bash in the workspace. No network, no terminal; cd is kept.\n" +
 		"Any line that begins with a program works without sh. Start a server with\n" +
 		"& and send its output to a file.\nexample: python3 test.py | tail -5",

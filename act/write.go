@@ -74,8 +74,8 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 	case same && !t.made:
 		env.saw(t.rel, t.old)
 		return env.alreadyThat(t)
-	case len(t.old) > 0 && !env.knows(t.rel, t.old):
-		return env.unseen(t, doc.lines)
+	case len(t.old) > 0 && !env.knows(t.rel, t.old) && !rewrites(parseDocument(t.old).lines, doc.lines):
+		return env.unseen(t)
 	}
 	if line := placeholder(doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
 		return failed(env.can("read "+quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
@@ -88,8 +88,12 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 
 // alreadyThat answers a write that changes nothing.
 func (e *Env) alreadyThat(t target) error {
+	if e.shell.Unready {
+		e.Say("%s has exactly that already, and the check failed with it: it needs other text.", t.name)
+		return nil
+	}
 	e.Say("%s has exactly that already; nothing was changed.", t.name)
-	if e.shell.command("done") != nil && !e.shell.Unready {
+	if e.shell.command("done") != nil {
 		e.Say("If the task is finished: done")
 	}
 	return nil
@@ -97,13 +101,12 @@ func (e *Env) alreadyThat(t target) error {
 
 // unseen refuses to replace a file that the model has not seen: small models
 // replace a list by its new last line. It shows the file, so that the next write
-// is one by a model that knows. What it tries first depends on whether the new
-// text looks like all of the file or like something to add.
-func (e *Env) unseen(t target, replacement []string) error {
+// is one by a model that knows.
+func (e *Env) unseen(t target) error {
 	fmt.Fprint(e.Out, lines([]string{clip(string(t.old), maxSaid)}))
 	e.saw(t.rel, t.old)
 	msg := "%s has text already, shown above, and nothing was written; append adds to it, edit changes a part, write again replaces all of it"
-	if e.shell.command("append") == nil || rewrites(parseDocument(t.old).lines, replacement) {
+	if e.shell.command("append") == nil {
 		return failed(e.again("write", t), msg, t.name)
 	}
 	return failed(e.again("append", t), msg, t.name)
@@ -121,17 +124,45 @@ func (e *Env) again(name string, t target) string {
 	return name + " " + quote(t.name)
 }
 
-// rewrites reports whether a text is another state of the old one rather than an
-// addition: a third of the old lines are in it, or it starts as the old one does.
+// rewrites reports whether a text is another state of the old one, written by
+// somebody who knows it: nothing seems to be dropped, and at least half of the
+// old lines are in it or are but slightly changed. A model that was told what is
+// wrong with a file often sends all of it at once, and is right.
 func rewrites(old, text []string) bool {
+	old, text = filled(old), filled(text)
 	kept := 0
 	for _, l := range old {
-		if slices.Contains(text, l) {
+		if slices.ContainsFunc(text, func(n string) bool { return alike(l, n) }) {
 			kept++
 		}
 	}
-	word := func(s string) string { w, _, _ := strings.Cut(strings.TrimSpace(s), " "); return w }
-	return 3*kept >= len(old) && kept > 0 || len(text) > 1 && word(text[0]) == word(old[0])
+	return len(text) >= len(old) && len(old) > 1 && 2*kept >= len(old)
+}
+
+// filled are the lines that are not blank, without the blanks around them.
+func filled(lines []string) []string {
+	var all []string
+	for _, l := range lines {
+		if l = strings.TrimSpace(l); l != "" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// alike reports whether two lines begin and end with the same text, as long
+// together as three fifths of the longer one.
+func alike(a, b string) bool {
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	head := 0
+	for head < short && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < short-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return 5*(head+tail) >= 3*long
 }
 
 // save writes a document and shows the changed lines of it.
@@ -150,10 +181,34 @@ func (e *Env) save(ctx context.Context, t target, doc document, changed span) er
 		e.broken = true
 		e.Say("But %s is not right yet: %s", t.name, fault)
 	}
+	if line := doc.text(); t.made && e.isCommand(line) && e.can("true") != "" {
+		e.Say("That is text, it was not run. To run it and keep its output: %s > %s", line, quote(t.name))
+	}
 	if t.made && strings.HasPrefix(doc.text(), "#!") && e.can("chmod") != "" {
 		e.Say("To be able to run it: chmod +x %s", quote(t.name))
 	}
 	return nil
+}
+
+// tools are programs whose name at the beginning of a line, with a file of the
+// workspace behind it, makes the line a command and no text.
+var tools = []string{"awk", "cat", "cut", "du", "find", "grep", "head", "ls", "sed", "sort", "tail", "tr", "uniq", "wc"}
+
+// isCommand reports whether text is a command line: a small model that wants
+// the output of a program in a file writes the line of the program there.
+func (e *Env) isCommand(text string) bool {
+	words := strings.Fields(text)
+	if len(words) < 2 || strings.Contains(text, "\n") || strings.Contains(text, ">") || !slices.Contains(tools, words[0]) {
+		return false
+	}
+	return slices.ContainsFunc(words[1:], func(w string) bool {
+		rel, err := e.Box.Files().Rel(e.Dir, strings.Trim(w, "'\""))
+		if err != nil {
+			return false
+		}
+		_, err = e.Box.Files().Stat(rel)
+		return err == nil
+	})
 }
 
 // showSaved prints the lines around a change, or a small file whole.
