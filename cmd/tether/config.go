@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -127,9 +128,14 @@ func (e *configError) Error() string {
 
 // loadConfig reads the user's file and then the workspace's, which may only
 // narrow what the user's allows, and then the environment.
-func loadConfig(user, workspace string, env func(string) string) (Config, error) {
+func loadConfig(own, workspace string, env func(string) string) (Config, error) {
 	c := Default()
-	if err := readConfig(user, &c); err != nil {
+	if named := env("TETHER_CONFIG"); named != "" {
+		if _, err := os.Stat(named); err != nil { // who names a file does not mean the defaults
+			return c, &configError{File: "TETHER_CONFIG", Msg: fmt.Sprintf("%s cannot be read (%v)", named, reason(err))}
+		}
+	}
+	if err := readConfig(own, &c); err != nil {
 		return c, err
 	}
 	before := c
@@ -349,5 +355,17 @@ func xdg(env func(string) string, name, fallback string) string {
 	if dir := env(name); filepath.IsAbs(dir) {
 		return dir
 	}
-	return filepath.Join(env("HOME"), fallback)
+	return filepath.Join(home(env), fallback)
+}
+
+// home is the user's home directory. It is never relative: a workspace would
+// be asked for the user's own configuration, which may allow anything.
+func home(env func(string) string) string {
+	if dir := env("HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		return u.HomeDir
+	}
+	return "/nonexistent" // nothing is read there, and nothing can be kept
 }

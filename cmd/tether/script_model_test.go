@@ -18,7 +18,8 @@ import (
 )
 
 // cmdModel serves the replies of model.jsonl as an OpenAI-compatible endpoint
-// does, and keeps the body of request N in the file sent/N.
+// does, and keeps the body of request N in the file sent/N. A line "hang" writes
+// to begun in the workspace and then never answers.
 func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: model")
@@ -33,8 +34,16 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 		n := int(asked.Add(1))
 		body, err := io.ReadAll(r.Body)
 		err = errors.Join(err, os.WriteFile(filepath.Join(work, "sent", strconv.Itoa(n)), body, 0o644))
-		if err != nil || n > len(replies) {
+		switch {
+		case err != nil || n > len(replies):
 			http.Error(w, fmt.Sprintf("request %d: %v", n, err), http.StatusTeapot)
+			return
+		case replies[n-1] == "hang":
+			if f, err := os.OpenFile(filepath.Join(work, "ws", "begun"), os.O_WRONLY, 0); err == nil { // the FIFO of during
+				io.WriteString(f, ".")
+				f.Close()
+			}
+			<-r.Context().Done()
 			return
 		}
 		io.WriteString(w, completion(replies[n-1], len(body)))

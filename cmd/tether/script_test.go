@@ -238,7 +238,7 @@ func openFIFO(path string, ended chan error) *os.File {
 func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
-		"OLLAMA_HOST", "TETHER_LLAMA_URL", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR"} {
+		"OLLAMA_HOST", "OPENAI_BASE_URL", "TETHER_LLAMA_URL", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
