@@ -91,7 +91,7 @@ func (r *run) gateFailed(g Gate, got act.Result) string {
 	return window.Text("gate_failed", map[string]string{
 		"Reason": reason,
 		"Output": strings.TrimSpace(window.Clip(got.Output, 1200, 500, 500, "")),
-		"Files":  r.concerned(got.Output),
+		"Files":  r.concerned(got.Output + " " + r.outcome.Task),
 	})
 }
 
@@ -112,17 +112,18 @@ const (
 	maxBytes = 900
 )
 
-// concerned shows the small files that the run has changed or the gate's
-// output names, as they are now: a model that sees its file beside the
+// concerned shows the small files that the run has changed, or that the gate's
+// output or the task names, as they are now: a model that sees its file beside the
 // failure mends it, one that remembers it repeats it.
-func (r *run) concerned(output string) string {
+func (r *run) concerned(text string) string {
 	files := r.changed()
-	for _, word := range strings.FieldsFunc(output, notPath) {
+	for _, word := range strings.FieldsFunc(text, notPath) {
 		files = append(files, strings.TrimPrefix(word, "./"))
 	}
 	var b strings.Builder
 	shown := map[string]bool{}
 	for _, name := range files {
+		name = strings.TrimSuffix(name, ".") // the end of a sentence
 		if shown[name] || len(shown) == maxShown || !strings.Contains(name, ".") {
 			continue
 		}

@@ -144,6 +144,10 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 // next is the id of the observation that is about to be made.
 func (r *run) next() string { return fmt.Sprintf("obs_%d", len(r.parts.Turns)+1) }
 
+// maxIdle is how many calls may change nothing before the model is asked to act.
+// Of the solved small tasks none looked around more than three times in a row.
+const maxIdle = 4
+
 // note adds the turn of call and the line that asks for the next step. Only
 // where done could be right does it name done: a small model takes the offer.
 func (r *run) note(call window.Call, res act.Result) {
@@ -155,8 +159,10 @@ func (r *run) note(call window.Call, res act.Result) {
 		next = "next_broken"
 	case res.Status != act.OK:
 		next = "next_failed"
+	case r.guard.Idle() >= maxIdle:
+		next = "next_idle"
 	}
-	r.results[call] = res.Output
+	r.results[same(call)] = res.Output
 	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, nil)}, r.took)
 }
 
@@ -173,7 +179,7 @@ func (r *run) missed(reply window.Reply) {
 
 // repeated adds the turn of a call that was not run again.
 func (r *run) repeated(call window.Call, text string) {
-	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(r.results[call], 600, 300, 200, ""))})
+	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(r.results[same(call)], 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
 	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Gate": r.failed})}, 0)
