@@ -69,7 +69,10 @@ func (f *Files) Rel(dir, name string) (string, error) {
 // outsideError is ErrOutside with the path that was given.
 type outsideError struct{ path, root string }
 
+// Error names the path and the workspace.
 func (e *outsideError) Error() string { return e.path + " is outside the workspace " + e.root }
+
+// Unwrap returns ErrOutside.
 func (e *outsideError) Unwrap() error { return ErrOutside }
 
 // ReadFile returns a regular file of at most max bytes (0: no bound). Errors: *TooLargeError, *NotRegularError,

@@ -35,6 +35,7 @@ type GetOptions struct {
 // HashError says that a file is not the one that was promised. The file has been removed.
 type HashError struct{ File, Want, Got string }
 
+// Error names the file and both hashes.
 func (e *HashError) Error() string {
 	return fmt.Sprintf("%s has sha256 %s where %s was expected; it has been removed, run the same command again", e.File, e.Got, e.Want)
 }
@@ -42,6 +43,7 @@ func (e *HashError) Error() string {
 // FileError says why a file cannot be used as a model: it is missing, no GGUF, or of the wrong size.
 type FileError struct{ File, Cause string }
 
+// Error names the file and what is wrong with it.
 func (e *FileError) Error() string { return e.File + " " + e.Cause }
 
 // slack is what Get leaves free on the disk beyond what it needs: a full disk breaks more than a download.
@@ -310,6 +312,7 @@ type reader struct {
 	r   io.Reader
 }
 
+// Read reads until the context ends.
 func (r reader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err

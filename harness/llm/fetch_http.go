@@ -20,6 +20,7 @@ const (
 // refusal is an answer that trying again does not change.
 type refusal struct{ error }
 
+// Unwrap returns what the server answered.
 func (r refusal) Unwrap() error { return r.error }
 
 // fromURL fetches the file from the entry's URL. Plain http is taken from this machine only: a hash protects the
