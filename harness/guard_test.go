@@ -76,6 +76,36 @@ func TestGuardLooksAtStdin(t *testing.T) {
 	}
 }
 
+// TestGuardDone: a done with other words is the same done, and comes to nothing
+// again as long as nothing has changed, whatever was looked at meanwhile.
+func TestGuardDone(t *testing.T) {
+	var g harness.Guard
+	done, again := window.Call{Cmd: "done It works."}, window.Call{Cmd: "done", Stdin: "Really."}
+	g.Ran(done, false)
+	g.Ran(window.Call{Cmd: "read a"}, false)
+	if !g.Repeats(again) || g.Refuse(again) == "" {
+		t.Error("another done after a look was let through")
+	}
+	g.Ran(window.Call{Cmd: "write a"}, true)
+	if g.Refuse(again) != "" || g.Warnings != 1 {
+		t.Errorf("a done after a change was refused; %d warnings, want 1", g.Warnings)
+	}
+	if g.Refuse(window.Call{Cmd: "donec"}) != "" || g.Repeats(window.Call{Cmd: "done_all"}) {
+		t.Error("a program whose name begins so was taken for it")
+	}
+}
+
+// TestGuardIdle counts the calls since the last change.
+func TestGuardIdle(t *testing.T) {
+	var g harness.Guard
+	for i, changed := range []bool{false, false, true, false} {
+		g.Ran(window.Call{Cmd: string(rune('a' + i))}, changed)
+		if want := []int{1, 2, 0, 1}[i]; g.Idle() != want {
+			t.Errorf("after call %d: idle %d, want %d", i, g.Idle(), want)
+		}
+	}
+}
+
 // TestGuardProperties plays models of chance against the guard.
 func TestGuardProperties(t *testing.T) {
 	for seed := range uint64(2000) {

@@ -73,7 +73,8 @@ func setUp(e *testscript.Env) error {
 		"HOME": dir("home"), "XDG_CONFIG_HOME": dir("xdg/config"), "XDG_STATE_HOME": dir("xdg/state"),
 		"XDG_CACHE_HOME": dir("xdg/cache"), "XDG_DATA_HOME": dir("xdg/data"),
 		"OLLAMA_HOST": "http://127.0.0.1:1", "TETHER_LLAMA_URL": "http://127.0.0.1:1",
-		"M": "script:" + dir("model.jsonl"),
+		"GORACE": "atexit_sleep_ms=0", // else each process of a test with -race sleeps for a second at its end
+		"M":      "script:" + dir("model.jsonl"),
 	} {
 		e.Setenv(name, value)
 	}
