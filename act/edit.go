@@ -42,7 +42,7 @@ func runEdit(ctx context.Context, env *Env, args []string) error {
 	case isSpan:
 		return editLines(ctx, env, t, doc, at, text)
 	case len(args) > 1 && sedScript.MatchString(args[1]):
-		return failed(env.can("sed -i "+quote(args[1])+" "+quote(t.name)), "edit takes no script of sed")
+		return failed(env.can("sed -i "+Quote(args[1])+" "+Quote(t.name)), "edit takes no script of sed")
 	case len(args) == 3 && text == "":
 		return editBlocks(ctx, env, t, doc, []block{{old: splitLines(args[1]), new: splitLines(args[2])}})
 	case len(args) > 1:
@@ -66,14 +66,14 @@ func (e *Env) editText(ctx context.Context, t target, doc document, text string)
 func (e *Env) mend(t target, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...) + "; nothing was changed"
 	old := parseDocument(t.old).lines
-	look := e.can("read " + quote(t.name))
+	look := e.can("read " + Quote(t.name))
 	if len(old) > smallFile || e.shell.command("write") == nil {
 		return failed(look, "%s", msg)
 	}
 	fmt.Fprint(e.Out, lines([]string{clip(string(t.old), maxSaid)}))
 	e.saw(t.rel, t.old)
 	if fresh := splitLines(e.Stdin); rewrites(old, fresh) && !slices.ContainsFunc(fresh, blockStart.MatchString) {
-		return failed("write "+quote(t.name), "%s; to replace all of %s, shown above, use write", msg, t.name)
+		return failed("write "+Quote(t.name), "%s; to replace all of %s, shown above, use write", msg, t.name)
 	}
 	return failed(look, "%s; %s is shown above: write it whole, with all of the new text in stdin", msg, t.name)
 }
@@ -86,10 +86,10 @@ func editLines(ctx context.Context, env *Env, t target, doc document, at span, t
 	}
 	switch {
 	case text == "":
-		hint := env.can(fmt.Sprintf("sed -i %d,%dd %s", at.from, at.to, quote(t.name)))
+		hint := env.can(fmt.Sprintf("sed -i %d,%dd %s", at.from, at.to, Quote(t.name)))
 		return misuse(hint, "there are no new lines in stdin; to delete %s use sed", at)
 	case at.from > total+1 || at.to > total && at.from <= total:
-		return failed(env.can("read "+quote(t.name)), "%s has only %s; nothing was changed", t.name, countLines(total))
+		return failed(env.can("read "+Quote(t.name)), "%s has only %s; nothing was changed", t.name, countLines(total))
 	case strings.HasPrefix(text, searchMark):
 		return env.mend(t, "blocks need no lines: leave out %d:%d", at.from, at.to)
 	}
@@ -150,7 +150,7 @@ func (e *Env) nearMiss(t target, doc document, which string, b block) error {
 	i := closest(doc.lines, b.old)
 	s := span{max(1, i+1-around), min(len(doc.lines), i+len(b.old)+around)}
 	printLines(e.Out, doc.lines, s, true)
-	hint := e.can(fmt.Sprintf("read %s %d:%d", quote(t.name), s.from, s.to))
+	hint := e.can(fmt.Sprintf("read %s %d:%d", Quote(t.name), s.from, s.to))
 	return failed(hint, "%s%v; nothing was changed; the closest lines are shown above", which, errNotFound)
 }
 

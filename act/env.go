@@ -114,9 +114,9 @@ func (e *Env) fileError(name string, err error) error {
 	var guarded *sandbox.ProtectedError
 	switch {
 	case errors.As(err, &large):
-		return failed(e.can("head -c 2000 "+quote(name)), "%s is huge (%s), too large to show", name, size(large.Size))
+		return failed(e.can("head -c 2000 "+Quote(name)), "%s is huge (%s), too large to show", name, size(large.Size))
 	case errors.As(err, &odd) && odd.Kind == "folder":
-		return failed(e.can("read "+quote(name)), "%s is a folder, not a file", name)
+		return failed(e.can("read "+Quote(name)), "%s is a folder, not a file", name)
 	case errors.As(err, &odd):
 		return failed(e.can("find"), "%s is a %s, not a file", name, odd.Kind)
 	case errors.As(err, &guarded):
@@ -136,7 +136,7 @@ func (e *Env) fileError(name string, err error) error {
 func (e *Env) elsewhere(name string) string {
 	found, _ := e.findFiles(".", func(p string, d fs.DirEntry) bool { return !d.IsDir() && path.Base(p) == path.Base(name) })
 	if len(found) == 1 && e.shell.command("read") != nil {
-		return "read " + quote(e.shown(found[0]))
+		return "read " + Quote(e.shown(found[0]))
 	}
 	return e.can("find")
 }

@@ -179,7 +179,7 @@ func (s *search) none(args []string) error {
 		if runGrep(context.Background(), &again, args) == nil && again.Out.(*counter).n > 0 {
 			hint = "grep -i"
 			for _, a := range args {
-				hint += " " + quote(a)
+				hint += " " + Quote(a)
 			}
 		}
 	}

@@ -225,8 +225,8 @@ func Words(line string) ([]string, error) {
 	return values(line, pieces)
 }
 
-// quote writes a word so that Words reads it back.
-func quote(word string) string {
+// Quote writes a word so that Words reads it back.
+func Quote(word string) string {
 	plain := func(r rune) bool {
 		return r == '/' || r == '.' || r == '_' || r == '-' || r == ':' || r == ',' || r == '+' || r == '@' || r == '%' ||
 			'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r >= utf8.RuneSelf

@@ -115,9 +115,9 @@ func isShellOnly(line string) bool {
 
 func TestQuoteComesBack(t *testing.T) {
 	for _, w := range []string{"a", "", "a b", "it's", `"`, `\`, "a\nb", "$x", "é", "#", "*", "-n", "~"} {
-		got, err := Words("x " + quote(w))
+		got, err := Words("x " + Quote(w))
 		if err != nil || len(got) != 2 || got[1] != w {
-			t.Errorf("quote(%q) = %s comes back as %q, %v", w, quote(w), got, err)
+			t.Errorf("Quote(%q) = %s comes back as %q, %v", w, Quote(w), got, err)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func showFile(env *Env, name, rel string, data []byte, s *span) error {
 		want.to = total
 	}
 	if want.from > total {
-		return failed(env.can("read "+quote(name)), "%s has only %s", name, countLines(total))
+		return failed(env.can("read "+Quote(name)), "%s has only %s", name, countLines(total))
 	}
 	last, cut := printLines(env.Out, doc.lines, want, total > smallFile)
 	switch whole := want.from == 1 && last == total && !cut; {
@@ -165,7 +165,7 @@ func showFile(env *Env, name, rel string, data []byte, s *span) error {
 		env.saw(rel, data)
 		env.Say(allOf+"%s.", name)
 	case last < want.to:
-		env.Say("That is %s, %s of %d. For more: read %s %d:%d", name, span{want.from, last}, total, quote(name), last+1, min(last+maxLines, total))
+		env.Say("That is %s, %s of %d. For more: read %s %d:%d", name, span{want.from, last}, total, Quote(name), last+1, min(last+maxLines, total))
 	default:
 		env.Say("That is %s, %s of %d.", name, span{want.from, last}, total)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -120,10 +121,15 @@ func (s *Shell) changes(changed []string, output string) []string {
 	}
 	var names, gone []string
 	for _, rel := range changed {
+		rel, folder := strings.CutSuffix(rel, "/")
+		name := s.Env.shown(rel)
+		if folder {
+			name += "/"
+		}
 		if _, err := s.Env.Box.Files().Stat(rel); err != nil {
-			gone = append(gone, s.Env.shown(rel))
+			gone = append(gone, name)
 		} else {
-			names = append(names, s.Env.shown(rel))
+			names = append(names, name)
 		}
 	}
 	var said []string
@@ -144,6 +150,8 @@ func (s *Shell) changes(changed []string, output string) []string {
 func (s *Shell) showChanged(rel, name, output string) []string {
 	data, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
 	switch {
+	case strings.HasSuffix(rel, "/"):
+		return []string{fmt.Sprintf("The folder %s is there now.", name)}
 	case err != nil || isBinary(data) || strings.TrimSpace(output) == strings.TrimSpace(string(data)) && len(data) > 0:
 		return []string{fmt.Sprintf("It changed %s.", name)}
 	case len(data) == 0:
@@ -176,6 +184,9 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 	case o.Killed != "":
 		return fmt.Sprintf("error: the command was stopped: %s", o.Killed)
 	case o.Status != 0:
+		if strings.Contains(o.Output, noSemicolon) {
+			return failure(line, o.Status, silent) + "\ntry: " + unended.ReplaceAllString(line, "{}$1 ';'")
+		}
 		return failure(line, o.Status, silent)
 	case pipe && silent:
 		return "The last command of the pipe succeeded; nothing was printed."
@@ -186,6 +197,13 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 	}
 	return "The command succeeded."
 }
+
+// noSemicolon is what find says of an -exec without its end. A model that
+// writes its call as JSON has no way to put a backslash before a semicolon that
+// it is used to; unended is how such a line ends.
+const noSemicolon = "missing argument to `-exec'"
+
+var unended = regexp.MustCompile(`\{\}((?: [\w./-]+)*)[\\$;+\s]*$`)
 
 // python begins a line that is source text, sent as if it were a command.
 var python = []string{"def", "import", "from", "class", "print", "elif", "except"}

@@ -250,7 +250,7 @@ func (s *Shell) unknownFlag(c *Command, args []string, bad string) part {
 	if len(args) > 0 {
 		hint = c.Name
 		for _, a := range args {
-			hint += " " + quote(a)
+			hint += " " + Quote(a)
 		}
 	}
 	return refusal(misuse(hint, "%s has no flag %s; usage: %s", c.Name, bad, c.usage()))

@@ -78,7 +78,7 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 		return env.unseen(t)
 	}
 	if line := placeholder(doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
-		return failed(env.can("read "+quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
+		return failed(env.can("read "+Quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
 	}
 	for _, s := range said {
 		env.Say("%s", s)
@@ -117,11 +117,11 @@ func (e *Env) unseen(t target) error {
 func (e *Env) again(name string, t target) string {
 	switch {
 	case strings.Contains(e.typed, "\n"):
-		return e.can("read " + quote(t.name))
+		return e.can("read " + Quote(t.name))
 	case e.typed != "":
-		return name + " " + quote(t.name) + " " + e.typed
+		return name + " " + Quote(t.name) + " " + e.typed
 	}
-	return name + " " + quote(t.name)
+	return name + " " + Quote(t.name)
 }
 
 // rewrites reports whether a text is another state of the old one, written by
@@ -182,10 +182,10 @@ func (e *Env) save(ctx context.Context, t target, doc document, changed span) er
 		e.Say("But %s is not right yet: %s", t.name, fault)
 	}
 	if line := doc.text(); t.made && e.isCommand(line) && e.can("true") != "" {
-		e.Say("That is text, it was not run. To run it and keep its output: %s > %s", line, quote(t.name))
+		e.Say("That is text, it was not run. To run it and keep its output: %s > %s", line, Quote(t.name))
 	}
 	if t.made && strings.HasPrefix(doc.text(), "#!") && e.can("chmod") != "" {
-		e.Say("To be able to run it: chmod +x %s", quote(t.name))
+		e.Say("To be able to run it: chmod +x %s", Quote(t.name))
 	}
 	return nil
 }

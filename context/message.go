@@ -37,6 +37,10 @@ type Request struct {
 	// likeliest answer was a call that has already been made and nothing has
 	// changed since: sampling again costs no history (DESIGN 4).
 	Fresh bool
+	// Without names commands that the schema leaves out this time, where
+	// decoding is bound to one: done while a gate fails and nothing has changed,
+	// and the command of the call that Fresh is about.
+	Without []string
 }
 
 // A Usage is what one reply cost, as its server reported it. Counts are in

@@ -36,7 +36,6 @@ type Agent struct {
 	Shell   *act.Shell     // what the model may use
 	Check   *act.Shell     // what gates run in: sh and nothing else
 	Budget  window.Budget  // of the window, with the server's real size
-	Facts   string         // what stands behind the task: files, gates
 	Gates   []Gate         // what must succeed before done counts
 	Limits  Limits         //
 	Store   *memory.Store  // the event log

@@ -88,10 +88,13 @@ func (r *run) gateFailed(g Gate, got act.Result) string {
 	case !g.Hidden:
 		reason = "this failed: " + g.Cmd
 	}
+	files := r.concerned(got.Output + " " + r.outcome.Task)
+	r.shown = files != ""
 	return window.Text("gate_failed", map[string]string{
 		"Reason": reason,
 		"Output": strings.TrimSpace(window.Clip(got.Output, 1200, 500, 500, "")),
-		"Files":  r.concerned(got.Output + " " + r.outcome.Task),
+		"Files":  files,
+		"Task":   window.Clip(r.outcome.Task, 600, 400, 150, ""),
 	})
 }
 
@@ -104,36 +107,3 @@ func (r *run) gateStop() Stop {
 	}
 	return GateFailed
 }
-
-// Files shown after a failed gate, and their size in bytes: enough for the
-// small programs that small models work on, about 500 tokens.
-const (
-	maxShown = 2
-	maxBytes = 900
-)
-
-// concerned shows the small files that the run has changed, or that the gate's
-// output or the task names, as they are now: a model that sees its file beside the
-// failure mends it, one that remembers it repeats it.
-func (r *run) concerned(text string) string {
-	files := r.changed()
-	for _, word := range strings.FieldsFunc(text, notPath) {
-		files = append(files, strings.TrimPrefix(word, "./"))
-	}
-	var b strings.Builder
-	shown := map[string]bool{}
-	for _, name := range files {
-		name = strings.TrimSuffix(name, ".") // the end of a sentence
-		if shown[name] || len(shown) == maxShown || !strings.Contains(name, ".") {
-			continue
-		}
-		if text, err := r.Shell.Env.Box.Files().ReadFile(name, maxBytes); err == nil && !strings.ContainsRune(string(text), 0) {
-			shown[name] = true
-			b.WriteString("\n" + name + " is now:\n" + string(text))
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// notPath says whether r ends a file name in the output of a tool.
-func notPath(r rune) bool { return strings.ContainsRune(" \t\n\"'`:(),;<>[]{}", r) }

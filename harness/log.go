@@ -49,6 +49,8 @@ type Sent struct {
 	Folds window.Folds `json:"folds"`
 	Bytes float64      `json:"bytes_per_token"`
 	Fresh bool         `json:"fresh,omitempty"`
+	// Without are the commands that decoding was kept from.
+	Without []string `json:"without,omitempty"`
 }
 
 // Received is one reply.

@@ -86,5 +86,5 @@ func (h History) Window(n int) (window.Request, error) {
 	b := h.Setup.Budget
 	b.Bytes = s.Bytes
 	p := window.Parts{System: h.Setup.System, Task: h.Setup.Prompt, Turns: h.Turns[:s.Turns], Folds: s.Folds}
-	return window.Request{Messages: b.Messages(p), Fresh: s.Fresh}, nil
+	return window.Request{Messages: b.Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
 }

@@ -109,7 +109,10 @@ func TestReplay(t *testing.T) {
 			a.Budget.Mode, a.Budget.Window, a.Budget.Reserve = mode, 1500+300*int(seed%7), 300
 			a.Limits.Steps = 25
 			a.Gates = []harness.Gate{{Cmd: "test -f nothing"}}
-			a.Facts = "odd.txt \xff\xfe.txt" // a file name need not be text
+			name := filepath.Join(a.Shell.Env.Box.Policy().Root, "\xff\xfe.txt") // a file name need not be text
+			if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		})
 		last := h.Sent[len(h.Sent)-1]
 		folded, dropped = folded+last.Folds.Folded, dropped+last.Folds.Dropped

@@ -26,6 +26,8 @@ type run struct {
 	steps    int                    // replies
 	requests int
 	status   int  // of the newest act by hand
+	went     bool // the newest command went well
+	shown    bool // the newest failure of a gate showed a file
 	failed   bool // a gate has failed and nothing has changed since
 	tries    int  // of the gates
 }
@@ -38,7 +40,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	}
 	r := a.newRun(task)
 	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
-	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.Facts, a.Gates)}
+	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task), a.Gates)}
 	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
 		return r, &TaskError{need, have}
 	}
@@ -75,7 +77,7 @@ func prompt(task, facts string, gates []Gate) string {
 			shown = append(shown, g.Cmd)
 		}
 	}
-	text := window.Text("task", map[string]any{"Task": task, "Files": facts, "Gates": shown})
+	text := window.Text("task", map[string]any{"Task": task, "Facts": facts, "Gates": shown})
 	return strings.ToValidUTF8(text, "\uFFFD") // a file name may be anything
 }
 
@@ -84,27 +86,41 @@ func prompt(task, facts string, gates []Gate) string {
 // before anything of it enters the history.
 func (r *run) ask(ctx context.Context) (window.Reply, error) {
 	r.steps++
-	reply, err := r.request(ctx, false)
-	if err == nil && (len(reply.Calls) == 0 || r.guard.Repeats(reply.Calls[0])) {
-		reply, err = r.request(ctx, true)
+	reply, err := r.request(ctx, false, r.barred()...)
+	switch {
+	case err != nil:
+	case len(reply.Calls) == 0:
+		reply, err = r.request(ctx, true, r.barred()...)
+	case r.guard.Repeats(reply.Calls[0]):
+		word, _, _ := strings.Cut(reply.Calls[0].Cmd, " ")
+		reply, err = r.request(ctx, true, append(r.barred(), word)...)
 	}
 	return reply, err
 }
 
+// barred are the commands that make no sense now: a done while a gate fails
+// and nothing has changed since.
+func (r *run) barred() []string {
+	if r.failed {
+		return []string{"done"}
+	}
+	return nil
+}
+
 // request sends the window of this moment and books what it cost.
-func (r *run) request(ctx context.Context, fresh bool) (window.Reply, error) {
+func (r *run) request(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
 	if stop := cancelled(ctx); stop != "" {
 		return window.Reply{}, context.Cause(ctx)
 	}
 	r.parts.Folds = r.Budget.Next(r.parts)
 	msgs := r.Budget.Messages(r.parts)
 	r.requests++
-	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Fresh: fresh}
+	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Fresh: fresh, Without: without}
 	if err := r.log(ctx, kindRequest, sent); err != nil {
 		return window.Reply{}, err
 	}
 	r.tell(Event{Type: EventThink, N: r.steps})
-	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh}, nil)
+	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh, Without: without}, nil)
 	if err != nil {
 		return reply, err
 	}
@@ -134,6 +150,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
 	r.took = time.Since(began)
 	r.guard.Ran(call, res.Changed)
+	r.went = res.Status == act.OK
 	if res.Changed {
 		r.failed = false
 	}
@@ -151,10 +168,10 @@ const maxIdle = 4
 // note adds the turn of call and the line that asks for the next step. Only
 // where done could be right does it name done: a small model takes the offer.
 func (r *run) note(call window.Call, res act.Result) {
-	next := "next"
+	next, data := "next", any(nil)
 	switch {
 	case r.failed:
-		next = "next_gate"
+		next, data = "next_gate", r.shown
 	case res.Broken:
 		next = "next_broken"
 	case res.Status != act.OK:
@@ -163,7 +180,7 @@ func (r *run) note(call window.Call, res act.Result) {
 		next = "next_idle"
 	}
 	r.results[same(call)] = res.Output
-	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, nil)}, r.took)
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.took)
 }
 
 // missed adds a turn in which the model made no call that could be run.
@@ -182,7 +199,7 @@ func (r *run) repeated(call window.Call, text string) {
 	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(r.results[same(call)], 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Gate": r.failed})}, 0)
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Gate": r.failed, "Done": !r.failed && r.went})}, 0)
 }
 
 // add commits a turn to the log and to the window.

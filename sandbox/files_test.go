@@ -360,8 +360,13 @@ func TestSnapshot(t *testing.T) {
 	if err := errors.Join(os.Chtimes(filepath.Join(root, "touched"), old, old), os.Remove(filepath.Join(root, "gone")), os.Chmod(filepath.Join(root, "mode"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	for _, dir := range []string{"empty", "new/inner"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	got := before.Changed(f.Snapshot(t.Context()))
-	if want := []string{"edited", "gone", "mode", "new/file", "sub/edited", "touched"}; !slices.Equal(got, want) {
+	if want := []string{"edited", "empty/", "gone", "mode", "new/file", "new/inner/", "sub/edited", "touched"}; !slices.Equal(got, want) {
 		t.Errorf("changed %q, want %q", got, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

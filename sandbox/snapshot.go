@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,6 +68,7 @@ func (s *Snapshot) folder(root *os.Root, dir string, queue *[]string) (int, erro
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			s.files[rel] = mark{st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino, st.Mode}
 		} else if !slices.Contains(skipped, name) {
+			s.files[rel+"/"] = mark{inode: st.Ino, mode: st.Mode} // its time changes with its files
 			*queue = append(*queue, rel)
 		}
 	}
@@ -81,7 +83,8 @@ func unreadable(err error) bool {
 // Complete reports whether the whole workspace was seen. Otherwise Changed says nothing about the rest.
 func (s Snapshot) Complete() bool { return !s.cut }
 
-// Changed lists, sorted, the files that are new, changed or gone in t.
+// Changed lists, sorted, the files that are new, changed or gone in t, and with
+// a slash at their end the folders of which that is true and of whose files it is not.
 func (s Snapshot) Changed(t Snapshot) []string {
 	changed := map[string]bool{}
 	for name, m := range t.files {
@@ -94,7 +97,14 @@ func (s Snapshot) Changed(t Snapshot) []string {
 			changed[name] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(changed))
+	var names []string
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(changed))) {
+		if n := len(names); n == 0 || !strings.HasSuffix(name, "/") || !strings.HasPrefix(names[n-1], name) {
+			names = append(names, name)
+		}
+	}
+	slices.Reverse(names)
+	return names
 }
 
 var _ fs.ReadDirFS = filesFS{} // the walkers of io/fs use the sorted, bounded forms

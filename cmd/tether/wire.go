@@ -179,7 +179,6 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 		Shell:   w.Shell,
 		Check:   act.NewShell(w.env(), check),
 		Budget:  b,
-		Facts:   files(w.Box),
 		Gates:   gates,
 		Store:   w.Store,
 		Session: w.Session,
@@ -190,34 +189,6 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 		},
 		Limits: harness.Limits{Steps: w.Config.Run.Steps, Time: durationOf(w.Config.Run.Time), Tokens: w.Config.Run.Tokens},
 	}
-}
-
-// files names what lies in the workspace's top folder, in at most 300 bytes:
-// a model that sees the names does not guess them.
-func files(b *sandbox.Box) string {
-	entries, err := b.Files().ReadDir(".")
-	if err != nil {
-		return ""
-	}
-	var line strings.Builder
-	for i, e := range entries {
-		name := e.Name()
-		if strings.HasPrefix(name, ".") {
-			continue
-		}
-		if e.IsDir() {
-			name += "/"
-		}
-		if line.Len()+len(name) > 300 {
-			fmt.Fprintf(&line, " and %d more", len(entries)-i)
-			break
-		}
-		if line.Len() > 0 {
-			line.WriteByte(' ')
-		}
-		line.WriteString(name)
-	}
-	return line.String()
 }
 
 // stopOf is the reason that err ends a run with.

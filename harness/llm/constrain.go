@@ -46,6 +46,21 @@ func schema(commands []string) json.RawMessage {
 		`},"args":{"type":"string"},"stdin":{"type":"string"}},"required":["cmd","args","stdin"],"additionalProperties":false}`)
 }
 
+// words are the first words that the schema allows: what was granted, without
+// what the harness left out of this request. Something always remains.
+func (p prompt) words() []string {
+	var all []string
+	for _, c := range p.Commands {
+		if !has(p.without, c) {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return p.Commands
+	}
+	return all
+}
+
 // parameters is the schema of the tool act. Every byte of it is paid in every
 // request, so it says no more than the names do.
 const parameters = `{"type":"object","properties":{"cmd":{"type":"string"},"stdin":{"type":"string"}},"required":["cmd"]}`

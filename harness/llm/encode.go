@@ -41,12 +41,13 @@ type prompt struct {
 	messages []window.Message
 	form     form
 	fresh    bool
+	without  []string // first words that the schema leaves out
 	stream   bool
 }
 
 // prompt settles how r is sent in the form f.
 func (w wiring) prompt(r window.Request, f form) prompt {
-	p := prompt{wiring: w, messages: r.Messages, form: f, fresh: r.Fresh, stream: true}
+	p := prompt{wiring: w, messages: r.Messages, form: f, fresh: r.Fresh, without: r.Without, stream: true}
 	if r.Fresh {
 		p.Temperature = max(freshTemperature, p.Temperature)
 		p.Seed += 1 + len(r.Messages) // another one at each turn, the same one in each repetition

@@ -176,7 +176,7 @@ func (p prompt) ollama() *api.ChatRequest {
 	case native:
 		req.Tools = api.Tools{ollamaTool()}
 	case constrained:
-		req.Format = schema(p.Commands)
+		req.Format = schema(p.words())
 	}
 	return req
 }

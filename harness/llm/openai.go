@@ -121,7 +121,7 @@ func (p prompt) openai() *chatRequest {
 	case native:
 		req.Tools = json.RawMessage(chatTools)
 	case constrained:
-		req.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName + `","strict":true,"schema":` + string(schema(p.Commands)) + `}}`)
+		req.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName + `","strict":true,"schema":` + string(schema(p.words())) + `}}`)
 	}
 	return req
 }
