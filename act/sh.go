@@ -198,12 +198,11 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 	return "The command succeeded."
 }
 
-// noSemicolon is what find says of an -exec without its end. A model that
-// writes its call as JSON has no way to put a backslash before a semicolon that
-// it is used to; unended is how such a line ends.
+// noSemicolon is what find says of an -exec without its end; unended is how
+// such a line ends.
 const noSemicolon = "missing argument to `-exec'"
 
-var unended = regexp.MustCompile(`\{\}((?: [\w./-]+)*)[\\$;+\s]*$`)
+var unended = regexp.MustCompile(`\{\}((?: [\w./-]+)*)[;\s]*$`)
 
 // python begins a line that is source text, sent as if it were a command.
 var python = []string{"def", "import", "from", "class", "print", "elif", "except"}

@@ -10,12 +10,16 @@ var (
 	fence     = regexp.MustCompile("(?s)^```[A-Za-z]*[ \t]*\n(.*?)\n?```$")
 	backticks = regexp.MustCompile("^`([^`\n]+)`$")
 	shells    = []string{"sh", "bash", "shell"}
+	// dangling is a backslash that ends a line behind the command of find -exec.
+	// Nothing but the semicolon can be meant, which a model that writes its call
+	// as JSON cannot put behind a backslash: JSON has no such escape.
+	dangling = regexp.MustCompile(`(-exec [^;]*\{\}(?: [\w./-]+)*) \\+[\s$]*$`)
 )
 
 // strip takes off what models put around a command: a code fence, a prompt, and
 // the name of a shell. What is left is the line that was meant.
 func (s *Shell) strip(line string) string {
-	line = clean(line)
+	line = dangling.ReplaceAllString(clean(line), "$1 ';'")
 	for range 8 { // each round takes something off; nobody nests deeper
 		was := line
 		for _, re := range []*regexp.Regexp{fence, backticks} {

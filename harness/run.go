@@ -92,8 +92,11 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 	case len(reply.Calls) == 0:
 		reply, err = r.request(ctx, true, r.barred()...)
 	case r.guard.Repeats(reply.Calls[0]):
-		word, _, _ := strings.Cut(reply.Calls[0].Cmd, " ")
-		reply, err = r.request(ctx, true, append(r.barred(), word)...)
+		without := r.barred()
+		if word, _, _ := strings.Cut(reply.Calls[0].Cmd, " "); word != "sh" {
+			without = append(without, word) // sh is every program: without it nothing sensible is left
+		}
+		reply, err = r.request(ctx, true, without...)
 	}
 	return reply, err
 }
