@@ -42,6 +42,7 @@ type outcome struct {
 	gates   []string // checks of the skill that was taken up
 	said    []string
 	broken  bool
+	idle    bool // a write of what is there already
 	done    bool
 	report  string
 	changed bool

@@ -17,6 +17,9 @@ type Result struct {
 	Report  string // what it reports, when Done
 	Changed bool   // a file of the workspace was made, changed or deleted
 	Broken  bool   // a file was written that does not parse: nothing should offer done
+	// Idle says that a file was to be written as it is: no effect, and often a
+	// copy of what the model was shown where it meant to change it.
+	Idle bool
 	// Gates are the checks of a skill that the model took up: from here on done
 	// counts only if they succeed too.
 	Gates []string
@@ -90,7 +93,7 @@ func (s *Shell) Do(ctx context.Context, line, stdin string) Result {
 	}
 	return Result{
 		Gates:  p.gates,
-		Status: p.status, Done: p.done, Report: p.report, Changed: p.changed, Broken: p.broken,
+		Status: p.status, Done: p.done, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}
 }

@@ -88,6 +88,7 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 
 // alreadyThat answers a write that changes nothing.
 func (e *Env) alreadyThat(t target) error {
+	e.idle = true
 	if e.shell.Unready {
 		e.Say("%s has exactly that already, and the check failed with it: it needs other text.", t.name)
 		return nil

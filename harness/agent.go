@@ -92,6 +92,9 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			if res.Done || res.Err != nil {
 				return Done, res.Err
 			}
+			if r.vain(ctx, res) {
+				break // it leaves no trace; the model is sampled anew
+			}
 			r.note(call, res)
 			if res.Status != act.OK {
 				break // the rest was meant for another state of things

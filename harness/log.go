@@ -15,6 +15,7 @@ const (
 	kindRequest = "request" // Sent: before a request goes out
 	kindReply   = "reply"   // Received: after its reply
 	kindIntent  = "intent"  // Intended: before a command runs
+	kindVain    = "vain"    // Intended: its command had no effect and leaves no turn
 	kindTurn    = "turn"    // Turned: what the model is shown of a step
 	kindGate    = "gate"    // GateResult
 	kindStop    = "stop"    // Outcome

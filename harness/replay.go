@@ -42,6 +42,8 @@ func (h *History) add(e memory.Event, observed map[string]memory.Observation) er
 	case kindIntent:
 		h.Unknown = new(Intended)
 		return json.Unmarshal(e.Body, h.Unknown)
+	case kindVain:
+		h.Unknown = nil
 	case memory.KindObservation:
 		h.Unknown = nil
 		var o memory.Observation

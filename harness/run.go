@@ -19,13 +19,14 @@ type run struct {
 	guard    Guard
 	outcome  Outcome
 	started  time.Time
-	changed  func() []string        // files that differ from the start
-	took     time.Duration          // of the newest command
-	results  map[window.Call]string // the newest output of each call that was run
-	logErr   error                  // of an effect that could not be recorded
-	steps    int                    // replies
+	changed  func() []string            // files that differ from the start
+	took     time.Duration              // of the newest command
+	results  map[window.Call]act.Result // the newest result of each call that was run
+	logErr   error                      // of an effect that could not be recorded
+	steps    int                        // replies
 	requests int
 	status   int  // of the newest act by hand
+	again    bool // the newest call was in vain: the next reply is sampled anew
 	went     bool // the newest command went well
 	shown    bool // the newest failure of a gate showed a file
 	failed   bool // a gate has failed and nothing has changed since
@@ -49,7 +50,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 
 // newRun is a run of which nothing has happened.
 func (a *Agent) newRun(task string) *run {
-	r := &run{Agent: a, started: time.Now(), results: map[window.Call]string{}, changed: func() []string { return nil }}
+	r := &run{Agent: a, started: time.Now(), results: map[window.Call]act.Result{}, changed: func() []string { return nil }}
 	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Gates: []GateResult{}, Changed: []string{}}
 	for _, g := range a.Gates {
 		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
@@ -86,19 +87,31 @@ func prompt(task, facts string, gates []Gate) string {
 // before anything of it enters the history.
 func (r *run) ask(ctx context.Context) (window.Reply, error) {
 	r.steps++
-	reply, err := r.request(ctx, false, r.barred()...)
+	reply, err := r.request(ctx, r.again, r.barred()...)
 	switch {
-	case err != nil:
+	case err != nil, r.again:
 	case len(reply.Calls) == 0:
 		reply, err = r.request(ctx, true, r.barred()...)
 	case r.guard.Repeats(reply.Calls[0]):
 		without := r.barred()
-		if word, _, _ := strings.Cut(reply.Calls[0].Cmd, " "); word != "sh" {
-			without = append(without, word) // sh is every program: without it nothing sensible is left
+		// sh is every program, and without it little is left: it is barred only
+		// from a model that has not listened yet.
+		if word, _, _ := strings.Cut(reply.Calls[0].Cmd, " "); word != "sh" || r.guard.Warnings > 0 {
+			without = append(without, word)
 		}
 		reply, err = r.request(ctx, true, without...)
 	}
 	return reply, err
+}
+
+// vain says whether res is a write of what the file held already. A model that
+// meant to change a file and copied it is sampled once more, differently, before
+// the copy enters the history, where it would be copied again.
+func (r *run) vain(ctx context.Context, res act.Result) bool {
+	if r.again = res.Idle && !r.again && r.steps < r.Limits.Steps; r.again {
+		r.logErr = errors.Join(r.logErr, r.log(ctx, kindVain, Intended{Obs: r.next()}))
+	}
+	return r.again
 }
 
 // barred are the commands that make no sense now: a done while a gate fails
@@ -182,7 +195,7 @@ func (r *run) note(call window.Call, res act.Result) {
 	case r.guard.Idle() >= maxIdle:
 		next = "next_idle"
 	}
-	r.results[same(call)] = res.Output
+	r.results[same(call)] = res
 	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.took)
 }
 
@@ -199,10 +212,11 @@ func (r *run) missed(reply window.Reply) {
 
 // repeated adds the turn of a call that was not run again.
 func (r *run) repeated(call window.Call, text string) {
-	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(r.results[same(call)], 600, 300, 200, ""))})
+	was := r.results[same(call)]
+	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Gate": r.failed, "Done": !r.failed && r.went})}, 0)
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && r.went})}, 0)
 }
 
 // add commits a turn to the log and to the window.
