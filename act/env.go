@@ -129,6 +129,9 @@ func (e *Env) fileError(name string, err error) error {
 	case errors.Is(err, sandbox.ErrOutside):
 		return failed(e.can("find"), "%s leads outside the workspace", name)
 	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err // it names the file once more
+	}
 	return failed("", "%s: %v", name, err)
 }
 

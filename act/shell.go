@@ -87,7 +87,11 @@ type part struct {
 
 // Do runs one act: a command line and the text that goes with it.
 func (s *Shell) Do(ctx context.Context, line, stdin string) Result {
-	p := s.line(ctx, s.strip(line), input{text: stdin}, 0)
+	return s.line(ctx, s.strip(line), input{text: stdin}, 0).result()
+}
+
+// result is what the model is told of a part that is a whole line.
+func (p part) result() Result {
 	if p.err != nil {
 		return Result{Status: Failed, Changed: p.changed, Err: p.err}
 	}

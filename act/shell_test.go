@@ -72,3 +72,15 @@ func TestOutputStaysUTF8(t *testing.T) {
 		t.Errorf("a cut left half a character: %q", r.Output)
 	}
 }
+
+func TestProgramIsNoBuiltin(t *testing.T) {
+	s := NewShell(Env{Box: newBox(t, t.TempDir(), 0)}, nil)
+	for line, want := range map[string]int{
+		"wait": OK, "help test >/dev/null": OK, "sh -c 'exit 3'": 3, "read x": Failed, "no-such-program": NotFound,
+		"done": 2, // a syntax error of bash, and not the end of a task
+	} {
+		if r := s.Program(context.Background(), line); r.Status != want || r.Done || r.Err != nil {
+			t.Errorf("%s: got %+v, want status %d", line, r, want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ const DefaultSteps = 40
 type Agent struct {
 	Model   Model
 	Shell   *act.Shell     // what the model may use
-	Check   *act.Shell     // what gates run in: sh and nothing else
+	Check   *act.Shell     // what gates run in, as programs
 	Budget  window.Budget  // of the window, with the server's real size
 	Gates   []Gate         // what must succeed before done counts
 	Limits  Limits         //

@@ -44,7 +44,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 	for i, g := range r.Gates {
 		r.Check.Env.Dir = ""
 		began := time.Now()
-		got := r.Check.Do(ctx, g.Cmd, "")
+		got := r.Check.Program(ctx, g.Cmd)
 		if got.Err != nil {
 			return got
 		}

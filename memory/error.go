@@ -40,6 +40,7 @@ var errMoved = errors.New("the file was removed or replaced while it was open, s
 const (
 	sqliteBusy     = 5
 	sqliteReadonly = 8
+	sqliteIOErr    = 10
 	sqliteCorrupt  = 11
 	sqliteFull     = 13
 	sqliteCantOpen = 14
@@ -62,6 +63,8 @@ func (s *Store) explain(what string, err error) error {
 		hint = "; another tether has held it for 5 seconds: wait for it, or stop it, and try again"
 	case code == sqliteFull, errors.Is(err, syscall.ENOSPC):
 		hint = "; free some space and try again: nothing was half-written"
+	case code == sqliteIOErr: // SQLite's words for a full disk, too, where it makes its shared memory
+		hint = "; the disk is full or broken: free some space and try again, or choose another state directory with TETHER_STATE"
 	case code == sqliteCorrupt, code == sqliteNotADB:
 		hint = "; it is damaged: keep the file and restore a copy, or start with another state directory"
 	}
