@@ -62,6 +62,10 @@ type Reply struct {
 	Recovered string // the dialect that the call was found in; empty for the proper form
 	Cut       bool   // the message ended at the token limit: nothing of it is run
 	Usage     Usage
+	// Overflow is set beside the error that says that the request was more than
+	// the server's window holds: the size of that window in tokens. It is for the
+	// caller to fold and ask again.
+	Overflow int
 	// Sent is the SHA-256 of the request's body in hex, and Shape the form in
 	// which the calls were asked for: with them the log can show the request
 	// again byte for byte and tell that it is the same.

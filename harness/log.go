@@ -49,6 +49,11 @@ type Sent struct {
 	Turns int          `json:"turns"` // of the session so far
 	Folds window.Folds `json:"folds"`
 	Bytes float64      `json:"bytes_per_token"`
+	// Window and Reserve are those of the budget then, in tokens: a server that
+	// holds less than it said makes them smaller. Zero is as set up.
+	Window  int `json:"window,omitempty"`
+	Reserve int `json:"reserve,omitempty"`
+
 	Fresh bool         `json:"fresh,omitempty"`
 	// Without are the commands that decoding was kept from.
 	Without []string `json:"without,omitempty"`
@@ -62,6 +67,7 @@ type Received struct {
 	Miss         string        `json:"miss,omitempty"`
 	Recovered    string        `json:"recovered,omitempty"`
 	Cut          bool          `json:"cut,omitempty"`
+	Overflow     int           `json:"overflow,omitempty"` // no reply: the server holds only that many tokens
 	Sent         string        `json:"sent,omitempty"`  // SHA-256 of the request's body
 	Shape        string        `json:"shape,omitempty"` // form in which calls were asked for
 	Prompt       int           `json:"prompt"`

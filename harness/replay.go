@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -86,7 +87,7 @@ func (h History) Window(n int) (window.Request, error) {
 		return window.Request{}, fmt.Errorf("request %d shows %d turns and the log has %d", n, s.Turns, len(h.Turns))
 	}
 	b := h.Setup.Budget
-	b.Bytes = s.Bytes
+	b.Bytes, b.Window, b.Reserve = s.Bytes, cmp.Or(s.Window, b.Window), cmp.Or(s.Reserve, b.Reserve)
 	p := window.Parts{System: h.Setup.System, Task: h.Setup.Prompt, Turns: h.Turns[:s.Turns], Folds: s.Folds}
 	return window.Request{Messages: b.Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
 }

@@ -123,37 +123,6 @@ func (r *run) barred() []string {
 	return nil
 }
 
-// request sends the window of this moment and books what it cost.
-func (r *run) request(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
-	if stop := cancelled(ctx); stop != "" {
-		return window.Reply{}, context.Cause(ctx)
-	}
-	r.parts.Folds = r.Budget.Next(r.parts)
-	msgs := r.Budget.Messages(r.parts)
-	r.requests++
-	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Fresh: fresh, Without: without}
-	if err := r.log(ctx, kindRequest, sent); err != nil {
-		return window.Reply{}, err
-	}
-	r.tell(Event{Type: EventThink, N: r.steps})
-	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh, Without: without}, nil)
-	if err != nil {
-		return reply, err
-	}
-	u := reply.Usage
-	r.Budget.Calibrate(window.Size(msgs), u.Prompt)
-	r.outcome.Tokens.Prompt += u.Prompt
-	r.outcome.Tokens.Cached += u.Cached
-	r.outcome.Tokens.Output += u.Output
-	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
-		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
-	return reply, r.log(ctx, kindReply, Received{
-		N: r.requests, Calls: reply.Calls, Text: reply.Text, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
-		Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
-		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
-	})
-}
-
 // act runs call. The intent is committed before and the observation after: a
 // command without an observation in the log has an unknown outcome.
 func (r *run) act(ctx context.Context, call window.Call) act.Result {

@@ -19,7 +19,8 @@ import (
 
 // cmdModel serves the replies of model.jsonl as an OpenAI-compatible endpoint
 // does, and keeps the body of request N in the file sent/N. A line "hang" writes
-// to begun in the workspace and then never answers.
+// to begun in the workspace and then never answers; "overflow N" refuses the
+// request, because the window is N tokens.
 func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: model")
@@ -44,6 +45,11 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 				f.Close()
 			}
 			<-r.Context().Done()
+			return
+		}
+		if limit, ok := strings.CutPrefix(replies[n-1], "overflow "); ok {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"message":"This model's maximum context length is %s tokens. However, your messages resulted in more."}}`, limit)
 			return
 		}
 		io.WriteString(w, completion(replies[n-1], len(body)))

@@ -268,6 +268,9 @@ func (p provider) testBad(t *testing.T) {
 			if class(err) != c.want || len(got.Calls) > 0 {
 				t.Errorf("got %+v, %v (%s), want %s", got, err, class(err), c.want)
 			}
+			if (got.Overflow > 0) != (c.want == "overflow") {
+				t.Errorf("an overflow of %d tokens", got.Overflow)
+			}
 			if n := len(f.chats()); n != c.asks {
 				t.Errorf("asked %d times, want %d", n, c.asks)
 			}

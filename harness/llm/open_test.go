@@ -50,10 +50,10 @@ func TestWindow(t *testing.T) {
 
 func TestOverflowNarrowsTheWindow(t *testing.T) {
 	m, _ := providers[1].open(t, nil, reply{status: 400, body: `{"error":{"code":400,"message":"request (16717 tokens) exceeds the available context size (5000 tokens), try increasing it","type":"exceed_context_size_error"}}`})
-	_, err := m.Reply(t.Context(), ask, nil)
+	got, err := m.Reply(t.Context(), ask, nil)
 	var se *ServerError
-	if !errors.As(err, &se) || se.Limit != 5000 || m.Info().Window != 5000 {
-		t.Errorf("got %v and a window of %d, want 5000", err, m.Info().Window)
+	if !errors.As(err, &se) || se.Limit != 5000 || got.Overflow != 5000 || m.Info().Window != 5000 {
+		t.Errorf("got %v, an overflow of %d and a window of %d, want 5000", err, got.Overflow, m.Info().Window)
 	}
 }
 

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,7 +20,8 @@ import (
 // for, a reply that broke off or was empty is asked for once more, a model
 // that takes no tools is constrained. A reply that its server could not read
 // twice is a bad turn, not an error: it comes back with a Nudge. The error
-// otherwise is a *ServerError (Class Overflow: fold and ask again), a
+// otherwise is a *ServerError (Class Overflow: the reply holds the size of the
+// server's window, to fold for it and ask again), a
 // *CutError, an *UnreachableError, a *MissingModelError or the context's.
 func (m *Model) Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error) {
 	t := turn{Model: m, request: r, stream: stream, until: time.Now().Add(m.cfg.FirstToken)}
@@ -36,7 +38,7 @@ func (m *Model) Reply(ctx context.Context, r window.Request, stream func(string)
 			return window.Reply{}, ctx.Err()
 		}
 		if again, err := t.mend(ctx, err); err != nil {
-			return window.Reply{}, err
+			return window.Reply{Overflow: t.overflow(err)}, err
 		} else if !again {
 			rep = t.badTurn()
 			m.learn(rep)
@@ -126,6 +128,17 @@ func (t *turn) mend(ctx context.Context, err error) (again bool, _ error) {
 		t.narrow(se.Limit)
 	}
 	return false, err
+}
+
+// overflow is the window of a server to which the request was too long, and 0
+// if err says something else. A server that does not name it has the one that it
+// named when it was opened.
+func (t *turn) overflow(err error) int {
+	var se *ServerError
+	if !errors.As(err, &se) || se.Class != Overflow {
+		return 0
+	}
+	return cmp.Or(se.Limit, t.Info().Window)
 }
 
 // wait lets d pass.

@@ -1,0 +1,73 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	window "tether/context"
+)
+
+// request asks the model with the window of this moment. If that is more than
+// the server holds, the past is folded and the model asked once more: a server
+// may hold less than it said, and a count of tokens is an estimate until it has
+// answered.
+func (r *run) request(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
+	reply, err := r.send(ctx, fresh, without...)
+	if err == nil || reply.Overflow == 0 {
+		return reply, err
+	}
+	r.tell(Event{Type: EventWarning, N: r.steps, Output: fmt.Sprintf("the window of the server holds %d tokens: the past is folded", reply.Overflow)})
+	if reply, err = r.send(ctx, fresh, without...); err != nil && reply.Overflow > 0 {
+		err = fmt.Errorf("%w\nthe past was folded and it is still too much: give the server a larger window, or the model a smaller task", err)
+	}
+	return reply, err
+}
+
+// narrow takes the word of a server that its window is limit tokens, less than
+// it makes of n bytes.
+func (r *run) narrow(limit, n int) {
+	b := &r.Budget
+	b.Window = min(b.Window, limit)
+	b.Reserve = min(b.Reserve, b.Window/2)
+	b.Bytes = min(b.Bytes, max(float64(n)/float64(limit), minBytes))
+}
+
+// minBytes is the least that one token is taken to hold, in bytes: text of any
+// kind holds more, and a server that counts otherwise is not believed.
+const minBytes = 1
+
+// send sends the window of this moment and books what it cost.
+func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
+	if stop := cancelled(ctx); stop != "" {
+		return window.Reply{}, context.Cause(ctx)
+	}
+	r.parts.Folds = r.Budget.Next(r.parts)
+	msgs := r.Budget.Messages(r.parts)
+	r.requests++
+	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Window: r.Budget.Window, Reserve: r.Budget.Reserve, Fresh: fresh, Without: without}
+	if err := r.log(ctx, kindRequest, sent); err != nil {
+		return window.Reply{}, err
+	}
+	r.tell(Event{Type: EventThink, N: r.steps})
+	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh, Without: without}, nil)
+	if err != nil {
+		if reply.Overflow > 0 { // else each request and its reply would no longer stand side by side
+			err = errors.Join(err, r.log(ctx, kindReply, Received{N: r.requests, Overflow: reply.Overflow}))
+			r.narrow(reply.Overflow, window.Size(msgs))
+		}
+		return reply, err
+	}
+	u := reply.Usage
+	r.Budget.Calibrate(window.Size(msgs), u.Prompt)
+	r.outcome.Tokens.Prompt += u.Prompt
+	r.outcome.Tokens.Cached += u.Cached
+	r.outcome.Tokens.Output += u.Output
+	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
+		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
+	return reply, r.log(ctx, kindReply, Received{
+		N: r.requests, Calls: reply.Calls, Text: reply.Text, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
+		Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
+	})
+}
