@@ -54,7 +54,7 @@ type Sent struct {
 	Window  int `json:"window,omitempty"`
 	Reserve int `json:"reserve,omitempty"`
 
-	Fresh bool         `json:"fresh,omitempty"`
+	Fresh bool `json:"fresh,omitempty"`
 	// Without are the commands that decoding was kept from.
 	Without []string `json:"without,omitempty"`
 }
@@ -68,8 +68,8 @@ type Received struct {
 	Recovered    string        `json:"recovered,omitempty"`
 	Cut          bool          `json:"cut,omitempty"`
 	Overflow     int           `json:"overflow,omitempty"` // no reply: the server holds only that many tokens
-	Sent         string        `json:"sent,omitempty"`  // SHA-256 of the request's body
-	Shape        string        `json:"shape,omitempty"` // form in which calls were asked for
+	Sent         string        `json:"sent,omitempty"`     // SHA-256 of the request's body
+	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for
 	Prompt       int           `json:"prompt"`
 	Cached       int           `json:"cached"`
 	Output       int           `json:"output"`
