@@ -28,6 +28,7 @@ type Env struct {
 	cmd   *Command
 	flags map[string]string
 	typed string // free text that stood on the line and became Stdin
+	extra bool   // free text stood on the line, and there was a stdin too
 	piped bool   // the output goes to another command, not to the model
 	seen  seen
 	outcome

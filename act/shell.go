@@ -230,6 +230,7 @@ func (e *Env) input(p *plan, in input) *Error {
 	case in.text == "":
 		e.Stdin, e.typed = typed, p.text
 	case strings.TrimSpace(in.text) != strings.TrimSpace(typed):
+		e.extra = true
 		e.Say("The text on the line was left out, because there is text in stdin.")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type target struct {
 // target looks at the file that the first argument names.
 func (e *Env) target(args []string) (target, error) {
 	if len(args) == 0 {
-		return target{}, misuse(e.cmd.Name+" --help", "which file? usage: %s", e.cmd.usage())
+		return target{}, misuse(cmp.Or(e.meant(), e.cmd.Name+" --help"), "which file? usage: %s", e.cmd.usage())
 	}
 	t := target{name: args[0]}
 	var err error
@@ -44,6 +45,8 @@ func (e *Env) target(args []string) (target, error) {
 	t.old, err = e.Box.Files().ReadFile(t.rel, maxShown)
 	var large *sandbox.TooLargeError
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && e.onLine(args) && slices.Contains(python, args[0]):
+		return t, misuse(e.cmd.Name+" --help", "which file? %s is no file name; usage: %s", args[0], e.cmd.usage())
 	case errors.Is(err, fs.ErrNotExist):
 		t.made = true
 	case errors.As(err, &large):
