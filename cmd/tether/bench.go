@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,10 +67,7 @@ type benchResult struct {
 }
 
 func (f *benchFlags) run(ctx context.Context, p *program, args []string) error {
-	if len(args) != 2 || args[0] != "tasks" {
-		return usagef("usage: tether bench tasks FILE")
-	}
-	tasks, err := readTasks(args[1])
+	tasks, err := f.tasks(args)
 	if err != nil {
 		return err
 	}
@@ -99,9 +98,6 @@ func (f *benchFlags) run(ctx context.Context, p *program, args []string) error {
 	defer model.Close()
 	var results []benchResult
 	for _, t := range tasks {
-		if len(f.only) > 0 && !slices.Contains(f.only, t.ID) {
-			continue
-		}
 		r, err := f.one(ctx, p, c, model, t, filepath.Join(dir, t.ID))
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.ID, err)
@@ -113,6 +109,30 @@ func (f *benchFlags) run(ctx context.Context, p *program, args []string) error {
 		fmt.Fprint(p.Out, table(model.Info().Name, results))
 	}
 	return nil
+}
+
+// tasks are those of the command line, if they can be run.
+func (f *benchFlags) tasks(args []string) ([]benchTask, error) {
+	if len(args) != 2 || args[0] != "tasks" {
+		return nil, usagef("usage: tether bench tasks FILE")
+	}
+	if f.steps < 1 {
+		return nil, usagef("bench: --max-steps is %d and must be 1 or more", f.steps)
+	}
+	tasks, err := readTasks(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if tasks, err = choose(tasks, f.only); err != nil || f.keep == "" {
+		return tasks, err
+	}
+	for _, t := range tasks {
+		dir := filepath.Join(f.keep, t.ID)
+		if _, err := os.Lstat(dir); err == nil {
+			return nil, usagef("%s is there already, and its files would be taken for the setup; name another folder with --keep", dir)
+		}
+	}
+	return tasks, nil
 }
 
 // one runs a task in a folder of its own.
@@ -133,8 +153,8 @@ func (f *benchFlags) one(ctx context.Context, p *program, c Config, model *llm.M
 		return benchResult{}, err
 	}
 	defer w.Close()
-	if out, err := w.Box.Run(ctx, sandbox.Cmd{Shell: t.Setup}); err != nil || out.Status != 0 {
-		return benchResult{}, fmt.Errorf("setup ended with status %d: %s%v", out.Status, out.Output, err)
+	if err := t.setUp(ctx, w.Box); err != nil {
+		return benchResult{}, err
 	}
 	a := w.agent(model, []harness.Gate{{Cmd: t.Verify, Hidden: true}})
 	if f.live {
@@ -145,6 +165,18 @@ func (f *benchFlags) one(ctx context.Context, p *program, c Config, model *llm.M
 		return benchResult{}, err
 	}
 	return benchResult{V: 1, ID: t.ID, Solved: out.Stop == harness.Done, Outcome: out}, nil
+}
+
+// setUp makes the files of a task.
+func (t benchTask) setUp(ctx context.Context, box *sandbox.Box) error {
+	if t.Setup == "" {
+		return nil
+	}
+	out, err := box.Run(ctx, sandbox.Cmd{Shell: t.Setup})
+	if err == nil && out.Status != 0 {
+		err = usagef("its setup ended with status %d: %s", out.Status, strings.TrimSpace(out.Output))
+	}
+	return err
 }
 
 func (f *benchFlags) tell(p *program, r benchResult) {
@@ -176,29 +208,82 @@ func table(model string, results []benchResult) string {
 	return b.String()
 }
 
+// maxTaskLine is the longest line of a file of tasks in bytes. A task brings the
+// files that it needs in its setup.
+const maxTaskLine = 4 << 20
+
 // readTasks reads a JSONL file of tasks and names the line of a mistake.
 func readTasks(file string) ([]benchTask, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usageError{err.Error()}
+		return nil, usagef("the tasks %s cannot be read (%v); name a JSONL file", file, reason(err))
 	}
 	var tasks []benchTask
+	at := map[string]int{} // the line of each id
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 4<<20)
-	for n := 1; lines.Scan(); n++ {
+	lines.Buffer(nil, maxTaskLine)
+	n := 1
+	for ; lines.Scan(); n++ {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		var t benchTask
-		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&t); err != nil {
+		t, err := parseTask(lines.Bytes())
+		if first, again := at[t.ID]; err == nil && again {
+			err = fmt.Errorf("the id %q is that of line %d already", t.ID, first)
+		}
+		if err != nil {
 			return nil, usagef("%s:%d: %v", file, n, err)
 		}
-		if t.ID == "" || t.ID != filepath.Base(t.ID) || t.Prompt == "" || t.Verify == "" {
-			return nil, usagef("%s:%d: a task needs id (a plain name), prompt and verify", file, n)
-		}
+		at[t.ID] = n
 		tasks = append(tasks, t)
 	}
-	return tasks, lines.Err()
+	switch {
+	case lines.Err() != nil:
+		return nil, usagef("%s:%d: the line is longer than %d bytes", file, n, maxTaskLine)
+	case len(tasks) == 0:
+		return nil, usagef("%s has no tasks; a line is %s", file, taskForm)
+	}
+	return tasks, nil
+}
+
+// taskForm shows what a line of a file of tasks is.
+const taskForm = `{"id":"a-name","prompt":"…","setup":"a command line","verify":"a command line"}`
+
+// plainID is an id that can be the name of a folder on every system.
+var plainID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$`)
+
+// parseTask reads one line of a file of tasks.
+func parseTask(line []byte) (benchTask, error) {
+	var t benchTask
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&t); err != nil {
+		return t, fmt.Errorf("not a task (%w); a line is %s", err, taskForm)
+	}
+	switch {
+	case dec.More():
+		return t, errors.New("more than one value on the line")
+	case t.ID == "" || t.Prompt == "" || t.Verify == "":
+		return t, errors.New("a task needs id, prompt and verify")
+	case !plainID.MatchString(t.ID):
+		return t, fmt.Errorf("the id %q is no plain name: letters, digits, - _ and . only", t.ID)
+	}
+	return t, nil
+}
+
+// choose returns the tasks with the ids in only, or all if there are none.
+func choose(tasks []benchTask, only []string) ([]benchTask, error) {
+	var ids []string
+	for _, t := range tasks {
+		ids = append(ids, t.ID)
+	}
+	for _, id := range only {
+		if !slices.Contains(ids, id) {
+			return nil, usagef("there is no task %q%s", id, didYouMean(id, ids))
+		}
+	}
+	if len(only) == 0 {
+		return tasks, nil
+	}
+	return slices.DeleteFunc(tasks, func(t benchTask) bool { return !slices.Contains(only, t.ID) }), nil
 }
