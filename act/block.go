@@ -201,6 +201,8 @@ var placeholders = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)\s*(\.\.\.|…)?\s*\(?(the )?(rest|remainder|existing|remaining|previous|other|same)\b.*\b(code|file|function|functions|content|contents|lines?|methods?|unchanged|as before|here|class|implementation|stays|remains)\b`),
 	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)?\s*(\.\.\.|…)\s*\(?(rest|existing|remaining|unchanged|same|keep|previous|other)\b`),
 	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;)\s*(\.\.\.|…)\s*(\*/|-->)?\s*$`),
+	regexp.MustCompile(`^\s*[(\[]… .*(not shown here|left out).*[)\]]\s*$`), // what stands for it where a text is shown
+	regexp.MustCompile(`\(… line cut, [^()]* more\)\s*$`),
 }
 
 // placeholder returns the first line of fresh that stands for code, unless the old

@@ -46,6 +46,7 @@ func (e *Env) target(args []string) (target, error) {
 	var large *sandbox.TooLargeError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e.onLine(args) && slices.Contains(python, args[0]):
+		e.said = nil // of text that was left out: nothing was taken
 		return t, misuse(e.cmd.Name+" --help", "which file? %s is no file name; usage: %s", args[0], e.cmd.usage())
 	case errors.Is(err, fs.ErrNotExist):
 		t.made = true
