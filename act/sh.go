@@ -206,6 +206,8 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 		return "The last command of the pipe succeeded."
 	case silent && !changed:
 		return "The command succeeded and printed nothing."
+	case !changed:
+		return "The command succeeded. It changed no file."
 	}
 	return "The command succeeded."
 }

@@ -19,7 +19,7 @@ var demoFiles embed.FS
 
 // What the demonstration asks for, and the proof of it.
 const (
-	demoTask   = "The test fails. Find the mistake in cart.py and fix it. Do not change test_cart.py."
+	demoTask   = "The test fails: average in stats.py does not work for an empty list. Fix stats.py. Run the test: python3 -m unittest"
 	demoVerify = "python3 -m unittest"
 	demoModel  = "qwen2.5-coder-1.5b"
 )
@@ -43,8 +43,8 @@ func demo(ctx context.Context, p *program, f *runFlags, from string) error {
 	if err != nil {
 		return err
 	}
-	if c.Model.Name == "" && !llm.Running(ctx) && len(llm.Installed(llm.ModelsDir())) == 0 {
-		if err := getModel(ctx, p, demoModel, from); err != nil {
+	if c.Model.Name == "" && !llm.Running(ctx) {
+		if err := f.fetched(ctx, p, from); err != nil {
 			return err
 		}
 	}
@@ -53,19 +53,38 @@ func demo(ctx context.Context, p *program, f *runFlags, from string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "cart")
+	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "stats")
 	for _, d := range []string{before, after} {
 		if err := copyDemo(d); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(p.Err, "$ cd %s\n$ tether run %q --verify %q\n", after, demoTask, demoVerify)
+	own := *p
+	own.Getenv = func(name string) string {
+		if name == "TETHER_STATE" { // the folder goes, and its sessions with it
+			return filepath.Join(dir, "state")
+		}
+		return p.Getenv(name)
+	}
 	f.dir, f.verify = after, []string{demoVerify}
-	out, err := f.do(ctx, p, demoTask)
-	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "cart")
+	out, err := f.do(ctx, &own, demoTask)
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "stats")
 	diff.Dir, diff.Stdout, diff.Stderr = dir, p.Out, p.Err
 	_ = diff.Run() // its status 1 says that there is a difference
 	return f.report(p, out, err)
+}
+
+// fetched names the demonstration's model, and fetches it if it is not here.
+// Another model that is here may be too small for the task.
+func (f *runFlags) fetched(ctx context.Context, p *program, from string) error {
+	path := llm.ModelPath(llm.ModelsDir(), demoModel)
+	if _, err := os.Stat(path); err != nil {
+		if err := getModel(ctx, p, demoModel, from); err != nil {
+			return err
+		}
+	}
+	return f.fs.Set("model", "gguf:"+path)
 }
 
 // copyDemo writes the embedded project to dir.
