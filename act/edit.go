@@ -53,6 +53,9 @@ func runEdit(ctx context.Context, env *Env, args []string) error {
 
 // editText applies the blocks in a text.
 func (e *Env) editText(ctx context.Context, t target, doc document, text string) error {
+	if fresh := splitLines(text); !slices.ContainsFunc(fresh, blockStart.MatchString) && rewrites(parseDocument(t.old).lines, fresh) {
+		return runWrite(ctx, e, []string{t.name}) // all of the file, with the change in it
+	}
 	blocks, err := parseBlocks(text)
 	if err != nil {
 		return e.mend(t, "%v", err)

@@ -66,10 +66,34 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	s.glance(line, got.Output)
 	p.said = append(p.said, s.changes(changed, got.Output)...)
 	p.said = append(p.said, s.ending(line, got, len(changed) > 0))
+	if name := s.misplaced(line, stdin); name != "" && s.command("write") != nil {
+		p.said = append(p.said, fmt.Sprintf("The program read the text in stdin; %s was not changed by it. To change it: write %s", name, Quote(name)))
+	}
 	if moved || got.Status != OK && !inRoot(s.Env.Dir) {
 		p.said = append(p.said, fmt.Sprintf("The working directory is %s.", s.place()))
 	}
 	return p
+}
+
+// misplaced names the file on the line of which stdin is another state: the text
+// was meant for the file, and the program has read it instead.
+func (s *Shell) misplaced(line, stdin string) string {
+	pieces, _ := scan(line)
+	for _, p := range pieces {
+		word, err := unquote(line[p.start:p.end])
+		if p.op != "" || err != nil || stdin == "" {
+			continue
+		}
+		rel, err := s.Env.Box.Files().Rel(s.Env.Dir, word)
+		if err != nil {
+			continue
+		}
+		old, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
+		if err == nil && string(old) != stdin && rewrites(parseDocument(old).lines, splitLines(stdin)) {
+			return s.Env.shown(rel)
+		}
+	}
+	return ""
 }
 
 func inRoot(dir string) bool { return dir == "" || dir == "." }

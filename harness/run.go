@@ -27,7 +27,7 @@ type run struct {
 	requests int
 	status   int  // of the newest act by hand
 	again    bool // the newest call was in vain: the next reply is sampled anew
-	went     bool // the newest command went well
+	broke    bool // a command has failed and nothing has changed since
 	shown    bool // the newest failure of a gate showed a file
 	failed   bool // a gate has failed and nothing has changed since
 	tries    int  // of the gates
@@ -41,7 +41,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	}
 	r := a.newRun(task)
 	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
-	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task), a.Gates)}
+	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task))}
 	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
 		return r, &TaskError{need, have}
 	}
@@ -70,15 +70,11 @@ func (r *run) setUp(ctx context.Context) error {
 	return nil
 }
 
-// prompt is the task as the model reads it.
-func prompt(task, facts string, gates []Gate) string {
-	var shown []string
-	for _, g := range gates {
-		if !g.Hidden {
-			shown = append(shown, g.Cmd)
-		}
-	}
-	text := window.Text("task", map[string]any{"Task": task, "Facts": facts, "Gates": shown})
+// prompt is the task as the model reads it. The gates are not in it: told of a
+// command that must succeed in the end, a 1.5B model runs that command again and
+// again and changes nothing (docs/results.md). It learns of one when it fails.
+func prompt(task, facts string) string {
+	text := window.Text("task", map[string]any{"Task": task, "Facts": facts})
 	return strings.ToValidUTF8(text, "\uFFFD") // a file name may be anything
 }
 
@@ -115,12 +111,16 @@ func (r *run) vain(ctx context.Context, res act.Result) bool {
 }
 
 // barred are the commands that make no sense now: a done while a gate fails
-// and nothing has changed since.
+// and nothing has changed since, a write after one that was in vain.
 func (r *run) barred() []string {
+	var words []string
 	if r.failed {
-		return []string{"done"}
+		words = append(words, "done")
 	}
-	return nil
+	if r.again {
+		words = append(words, "write")
+	}
+	return words
 }
 
 // act runs call. The intent is committed before and the observation after: a
@@ -135,10 +135,13 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
 	r.took = time.Since(began)
 	r.guard.Ran(call, res.Changed)
-	r.went = res.Status == act.OK
-	if res.Changed {
-		r.failed = false
+	switch {
+	case res.Changed:
+		r.failed, r.broke = false, false
+	case res.Status != act.OK:
+		r.broke = true
 	}
+	r.results[same(call)] = res
 	r.takeUp(res.Gates)
 	return res
 }
@@ -161,10 +164,11 @@ func (r *run) note(call window.Call, res act.Result) {
 		next = "next_broken"
 	case res.Status != act.OK:
 		next = "next_failed"
+	case r.broke:
+		next = "next_broke"
 	case r.guard.Idle() >= maxIdle:
 		next = "next_idle"
 	}
-	r.results[same(call)] = res
 	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.took)
 }
 
@@ -185,7 +189,7 @@ func (r *run) repeated(call window.Call, text string) {
 	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && r.went})}, 0)
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && !r.broke})}, 0)
 }
 
 // add commits a turn to the log and to the window.

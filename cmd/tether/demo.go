@@ -19,8 +19,8 @@ var demoFiles embed.FS
 
 // What the demonstration asks for, and the proof of it.
 const (
-	demoTask   = "The test fails: average in stats.py does not work for an empty list. Fix stats.py. Run the test: python3 -m unittest"
-	demoVerify = "python3 -m unittest"
+	demoTask   = "python3 hello.py fails with a syntax error. Fix hello.py so that it prints: hello from python"
+	demoVerify = "python3 test_hello.py"
 	demoModel  = "qwen2.5-coder-1.5b"
 )
 
@@ -53,7 +53,7 @@ func demo(ctx context.Context, p *program, f *runFlags, from string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "stats")
+	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "hello")
 	for _, d := range []string{before, after} {
 		if err := copyDemo(d); err != nil {
 			return err
@@ -69,7 +69,7 @@ func demo(ctx context.Context, p *program, f *runFlags, from string) error {
 	}
 	f.dir, f.verify = after, []string{demoVerify}
 	out, err := f.do(ctx, &own, demoTask)
-	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "stats")
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "hello")
 	diff.Dir, diff.Stdout, diff.Stderr = dir, p.Out, p.Err
 	_ = diff.Run() // its status 1 says that there is a difference
 	return f.report(p, out, err)

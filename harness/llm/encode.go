@@ -20,7 +20,7 @@ const (
 
 // freshTemperature is high enough that a model which would repeat itself does
 // not, and low enough that it still writes calls.
-const freshTemperature = 0.8
+const freshTemperature = 1.0
 
 // wiring is all that decides the bytes of a request, the request itself and
 // the form of its calls excepted. It is kept in the log of a session.
