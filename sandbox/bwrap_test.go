@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the golden files of testdata anew
 func machine() host {
 	return host{
 		Bwrap: "/usr/bin/bwrap", EUID: 1000, Home: "/home/ada", User: "ada", Env: []string{"LANG=C.UTF-8", "TZ=Europe/Berlin"},
-		Path:  []string{"/home/ada/bin", "/home/ada/.cargo/bin", "/work/p/bin", "/usr/bin", "/bin"},
+		Path:  []string{"/home/ada/bin", "/home/ada/.cargo/bin", "/srv/p/bin", "/usr/bin", "/bin"},
 		Links: map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"},
 		Files: []string{"/etc/shadow", "/etc/ssh/ssh_host_rsa_key"}, Folders: []string{"/etc/ssl/private"},
 		Tools: []string{".cargo/bin", "go/pkg/mod"}, Bash: "/bin/bash", Prlimit: "/usr/bin/prlimit", Temp: "/tmp",
@@ -29,22 +29,22 @@ func vectorOf(p Policy, h host, t tree, c Cmd) []string {
 }
 
 func TestVectors(t *testing.T) {
-	repo := tree{Protect: []string{".git", "tether.toml", ".vscode"}, Hide: []string{"/work/p/.tether"}}
+	repo := tree{Protect: []string{".git", "tether.toml", ".vscode"}, Hide: []string{"/srv/p/.tether"}}
 	for name, tt := range map[string]struct {
 		p    Policy
 		h    func(*host)
 		tree tree
 		c    Cmd
 	}{
-		"workspace-write": {Policy{Profile: WorkspaceWrite, Root: "/work/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Shell: "go test ./...", Dir: "a b"}},
-		"read-only":       {Policy{Profile: ReadOnly, Root: "/work/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Argv: []string{"ls"}}},
-		"full":            {Policy{Profile: Full, Root: "/work/p"}, nil, tree{Hide: repo.Hide}, Cmd{Shell: "ls"}},
-		"root":            {Policy{Profile: WorkspaceWrite, Root: "/work/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, repo, Cmd{Shell: "ls"}},
-		"root-full":       {Policy{Profile: Full, Root: "/work/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, tree{}, Cmd{Shell: "ls"}},
+		"workspace-write": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Shell: "go test ./...", Dir: "a b"}},
+		"read-only":       {Policy{Profile: ReadOnly, Root: "/srv/p", Cache: "/home/ada/.cache/tether/1"}, nil, repo, Cmd{Argv: []string{"ls"}}},
+		"full":            {Policy{Profile: Full, Root: "/srv/p"}, nil, tree{Hide: repo.Hide}, Cmd{Shell: "ls"}},
+		"root":            {Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, repo, Cmd{Shell: "ls"}},
+		"root-full":       {Policy{Profile: Full, Root: "/srv/p"}, func(h *host) { h.EUID, h.Home, h.User = 0, "/root", "root" }, tree{}, Cmd{Shell: "ls"}},
 		"bare": {Policy{Profile: WorkspaceWrite, Root: "/tmp/p"}, func(h *host) {
 			h.Links, h.Dirs, h.Tools, h.Bash, h.Prlimit = nil, []string{"bin", "lib"}, nil, "", ""
 		}, tree{Hide: []string{"/tmp/p/.tether", "/tmp/p/.git"}}, Cmd{Shell: "ls"}},
-		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/work/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/work/main/.git"}}, Cmd{Shell: "ls"}},
+		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/work/main/.git"}}, Cmd{Shell: "ls"}},
 	} {
 		h := machine()
 		if tt.h != nil {
@@ -98,7 +98,7 @@ func FuzzArgv(f *testing.F) {
 	f.Add("--", "--share-net", "--")
 	f.Add("x\x00--bind", "", "..")
 	f.Fuzz(func(t *testing.T, a, b, dir string) {
-		p, h := Policy{Profile: WorkspaceWrite, Root: "/work/p"}, machine()
+		p, h := Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, machine()
 		plain := vectorOf(p, h, tree{}, Cmd{Argv: []string{"true"}})
 		for _, c := range []Cmd{{Argv: []string{a, b}, Dir: dir}, {Shell: a + b + "x", Dir: dir}} {
 			argv := vectorOf(p, h, tree{}, c)
@@ -124,7 +124,7 @@ func TestSearchPath(t *testing.T) {
 		WorkspaceWrite: "/home/ada/.cargo/bin:/usr/bin:/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin",
 		Off:            "/home/ada/bin:/home/ada/.cargo/bin:/usr/bin:/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin",
 	} {
-		if got := strings.Join(searchPath(Policy{Profile: profile, Root: "/work/p"}, h), ":"); got != want {
+		if got := strings.Join(searchPath(Policy{Profile: profile, Root: "/srv/p"}, h), ":"); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", profile, got, want)
 		}
 	}

@@ -60,8 +60,8 @@ func TestRel(t *testing.T) {
 }
 
 func FuzzRel(f *testing.F) {
-	files := &Files{policy: Policy{Root: "/work/p"}, asked: "/link"}
-	for _, s := range []string{"a", "../..", "/work/p/../x", "/work/p/a", "/link/..", "a/./../..//b", "\x00", "/work/pp"} {
+	files := &Files{policy: Policy{Root: "/srv/p"}, asked: "/link"}
+	for _, s := range []string{"a", "../..", "/srv/p/../x", "/srv/p/a", "/link/..", "a/./../..//b", "\x00", "/srv/pp"} {
 		f.Add("sub", s)
 		f.Add("", s)
 	}
@@ -73,7 +73,7 @@ func FuzzRel(f *testing.F) {
 			}
 			return
 		}
-		if !filepath.IsLocal(rel) || path.Clean(rel) != rel || !within(path.Join("/work/p", rel), "/work/p") || strings.ContainsRune(rel, 0) {
+		if !filepath.IsLocal(rel) || path.Clean(rel) != rel || !within(path.Join("/srv/p", rel), "/srv/p") || strings.ContainsRune(rel, 0) {
 			t.Fatalf("Rel(%q, %q) = %q", dir, name, rel)
 		}
 		if again, err := files.Rel("", rel); again != rel || err != nil {

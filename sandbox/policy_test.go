@@ -101,10 +101,10 @@ func TestForeignWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := refuse(Policy{Root: "/work/p", Profile: WorkspaceWrite}, h, fi); err == nil || !strings.Contains(err.Error(), "another user") {
+	if err := refuse(Policy{Root: "/srv/p", Profile: WorkspaceWrite}, h, fi); err == nil || !strings.Contains(err.Error(), "another user") {
 		t.Errorf("error %v", err)
 	}
-	if err := refuse(Policy{Root: "/work/p", Profile: ReadOnly}, h, fi); err != nil {
+	if err := refuse(Policy{Root: "/srv/p", Profile: ReadOnly}, h, fi); err != nil {
 		t.Errorf("reading: error %v", err)
 	}
 }
