@@ -44,7 +44,7 @@ func TestVectors(t *testing.T) {
 		"bare": {Policy{Profile: WorkspaceWrite, Root: "/tmp/p"}, func(h *host) {
 			h.Links, h.Dirs, h.Tools, h.Bash, h.Prlimit = nil, []string{"bin", "lib"}, nil, "", ""
 		}, tree{Hide: []string{"/tmp/p/.tether", "/tmp/p/.git"}}, Cmd{Shell: "ls"}},
-		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/work/main/.git"}}, Cmd{Shell: "ls"}},
+		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/srv/main/.git"}}, Cmd{Shell: "ls"}},
 	} {
 		h := machine()
 		if tt.h != nil {
