@@ -56,7 +56,7 @@ func listModels(p *program) error {
 func getModel(ctx context.Context, p *program, name, from string) error {
 	e, ok := llm.Lookup(name)
 	if !ok {
-		return usagef("there is no model %q to fetch; there are %s", name, strings.Join(modelNames(), ", "))
+		return usagef("there is no model %q to fetch%s\nthere are %s", name, didYouMean(name, modelNames()), strings.Join(modelNames(), ", "))
 	}
 	bar := newBar(p, e.Name)
 	model, err := llm.Get(ctx, e, llm.GetOptions{From: from, Progress: bar.show, Log: func(s string) { bar.clear(); fmt.Fprintln(p.Err, "tether:", s) }})

@@ -77,45 +77,6 @@ func plainName(s string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), ":", "-")
 }
 
-// Nearest gives the catalogue's name that is closest to a mistyped one, "" if none is close: at most a third
-// of the name may differ, or the one must begin with the other.
-func Nearest(name string) string {
-	want := plainName(name)
-	best, bestAt := "", len(want)/3+1
-	for _, e := range Catalogue() {
-		if d := distance(want, e.Name); d < bestAt {
-			best, bestAt = e.Name, d
-		}
-	}
-	for _, e := range Catalogue() {
-		if best == "" && len(want) > 2 && strings.HasPrefix(e.Name, want) {
-			best = e.Name
-		}
-	}
-	return best
-}
-
-// distance is the number of single-byte changes that turn a into b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // ModelsDir is the directory of fetched models: $TETHER_MODELS, else $XDG_DATA_HOME/tether/models, else
 // ~/.local/share/tether/models. It need not exist. Without a home directory it is "models" in the current one.
 func ModelsDir() string {

@@ -20,21 +20,6 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for _, tt := range []struct{ name, want string }{
-		{"qwen2.5-coder-1.5", "qwen2.5-coder-1.5b"},
-		{"qwen25-coder-0.5b", "qwen2.5-coder-0.5b"},
-		{"smollm", "smollm2-135m"},
-		{"smolm2-135m", "smollm2-135m"},
-		{"llama-70b", ""},
-		{"", ""},
-	} {
-		if got := Nearest(tt.name); got != tt.want {
-			t.Errorf("Nearest(%q) = %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
 func TestCatalogueIsSound(t *testing.T) {
 	for _, e := range Catalogue() {
 		if len(e.SHA256) != 64 || e.Bytes <= 0 || e.Licence == "" || len(e.Packages) == 0 {
