@@ -41,8 +41,8 @@ func TestRefusedWorkspaces(t *testing.T) {
 		"/home/ada/.config":      "shared",
 		"/home/ada/state":        "tether keeps its own state",
 		"/home/ada/state/x":      "tether keeps its own state",
-		"/srv/a\nb":             "line break",
-		"/srv/a\xffb":           "invalid UTF-8",
+		"/srv/a\nb":              "line break",
+		"/srv/a\xffb":            "invalid UTF-8",
 		"/scratch":               "shared", // the host's temporary folder
 		"/scratch/x":             "",
 		"/tmp/x":                 "",
@@ -56,7 +56,7 @@ func TestRefusedWorkspaces(t *testing.T) {
 		"/opt/p":                 "",
 		"/work":                  "",
 		"/usr/src/p":             "",
-		"/srv/größe x":          "",
+		"/srv/größe x":           "",
 	} {
 		h := machine()
 		h.Temp, h.Account = "/scratch", "/export/ada"
