@@ -14,6 +14,8 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+
+	"tether/memory/failpoint"
 )
 
 // ErrNotFound is returned, wrapped, when no session, observation or note has
@@ -59,5 +61,20 @@ func (s *Store) write(ctx context.Context, what string, do func(*sql.Tx) error) 
 	if err := s.moved(); err != nil {
 		return s.explain(what, err)
 	}
-	return s.explain(what, tx.Commit())
+	return s.explain(what, commit(tx))
+}
+
+// commit ends tx: when it returns nil, what tx wrote is on the disk.
+func commit(tx *sql.Tx) error {
+	if err := failpoint.Here("memory/commit"); err != nil {
+		return err
+	}
+	if failpoint.Bug("ack-before-commit") {
+		go tx.Commit()
+		return nil
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return failpoint.Here("memory/committed")
 }

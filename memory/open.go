@@ -12,6 +12,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"tether/memory/failpoint"
 )
 
 // readers is how many searches can run at once beside the writer: a person's
@@ -71,10 +73,14 @@ func (s *Store) open(ctx context.Context) error {
 // connect returns a pool of connections, none of them open yet, that differ
 // from SQLite's defaults where those trust the file or the disk too much.
 func connect(name, pragma string) (*sql.DB, error) {
+	sync := "synchronous(FULL)" // a step takes seconds, a sync a millisecond
+	if failpoint.Bug("no-sync") {
+		sync = "synchronous(OFF)"
+	}
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(5000)", // before journal_mode, which may have to wait
 		pragma,
-		"synchronous(FULL)", // a step takes seconds, a sync a millisecond
+		sync,
 		"foreign_keys(1)", "trusted_schema(0)", "cell_size_check(1)",
 		"mmap_size(0)", // a damaged file must be an error, not a SIGBUS
 	}}

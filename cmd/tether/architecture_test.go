@@ -15,13 +15,15 @@ import (
 // imports is the drawing: what each package may import of this module.
 var imports = map[string][]string{
 	"tether/cmd/tether":  {"tether/act", "tether/context", "tether/harness", "tether/harness/llm", "tether/memory", "tether/sandbox", "tether/skills"},
-	"tether/harness":     {"tether/act", "tether/context", "tether/memory"},
+	"tether/harness":     {"tether/act", "tether/context", "tether/memory", "tether/memory/failpoint"},
 	"tether/harness/llm": {"tether/context"},
 	"tether/act":         {"tether/memory", "tether/sandbox", "tether/skills"},
 	"tether/context":     {},
-	"tether/memory":      {},
-	"tether/sandbox":     {},
-	"tether/skills":      {},
+	"tether/memory":      {"tether/memory/failpoint"},
+
+	"tether/memory/failpoint": {},
+	"tether/sandbox":          {},
+	"tether/skills":           {},
 }
 
 // TestImports compares the imports with the drawing. A package that is not in
