@@ -10,6 +10,7 @@ import (
 	"tether/act"
 	window "tether/context"
 	"tether/memory"
+	"tether/memory/failpoint"
 )
 
 // A run is the state of one Do: the turns so far and what they cost.
@@ -130,10 +131,16 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	if err := r.log(ctx, kindIntent, Intended{r.next(), call.Cmd, call.Stdin}); err != nil {
 		return act.Result{Err: err}
 	}
+	if err := failpoint.Here("harness/intent"); err != nil {
+		return act.Result{Err: err}
+	}
 	r.Shell.Unready = r.failed
 	began := time.Now()
 	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
 	r.took = time.Since(began)
+	if err := failpoint.Here("harness/acted"); err != nil {
+		return act.Result{Err: err}
+	}
 	r.guard.Ran(call, res.Changed)
 	switch {
 	case res.Changed:
