@@ -67,8 +67,11 @@ func (v *vector) add(args ...string) { *v = append(*v, args...) }
 // "try" form goes on without, and then real root keeps the machine's clock and host name in reach.
 func (v *vector) namespaces(p Policy, h host) {
 	v.add("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+	if p.Network != NetHost {
+		v.add("--unshare-net")
+	}
 	if p.Profile != Full {
-		v.add("--unshare-net", "--disable-userns")
+		v.add("--disable-userns")
 	}
 	// --new-session takes the command out of the process group, so a kill needs --die-with-parent to reach it.
 	v.add("--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "tether")

@@ -24,6 +24,9 @@ func machine() host {
 
 // box makes a Box of facts alone: nothing on this machine is looked at.
 func vectorOf(p Policy, h host, t tree, c Cmd) []string {
+	if err := settleNetwork(&p); err != nil {
+		panic(err)
+	}
 	argv := append([]string{h.Bwrap}, options(p, h, t, c.Dir, c.Shell != "")...)
 	return slices.Concat(argv, []string{"--"}, shim(p, h), program(p, h, c))
 }

@@ -22,6 +22,7 @@ const (
 	ReadOnly       Profile = "read-only"       // the workspace cannot be written, no network
 	WorkspaceWrite Profile = "workspace-write" // the default: only the workspace can be written, no network
 	Full           Profile = "full"            // whatever the user may do, network included; state hidden, limits and clean kill kept
+	Landlock       Profile = "landlock"        // where bubblewrap cannot run, by explicit choice: the weaker promise is LandlockPromise
 	Off            Profile = "off"             // no sandbox: only the time limit, the output limit and the clean environment
 )
 
@@ -39,6 +40,10 @@ type Policy struct {
 	Cache   string        // private cache directory, bound at ~/.cache and made if missing; "" if there is none
 	Timeout time.Duration // per command; 0 is DefaultTimeout
 	Output  int64         // bytes after which a command is killed; 0 is DefaultOutput
+
+	Network Network        // "" is the profile's own: NetOff, or NetHost for full and off
+	Allow   []string       // hosts for NetProxy: "pkg.go.dev", ".golang.org" (and all below), either with ":port"; empty allows nothing
+	Decide  func(Decision) // told of every decision of the proxy, from any goroutine; nil is nobody
 }
 
 // settle fills in the defaults and resolves the paths of a policy. It makes the directories for state and cache.
@@ -52,8 +57,11 @@ func settle(p Policy) (Policy, error) {
 	if p.Output <= 0 {
 		p.Output = DefaultOutput
 	}
-	if !slices.Contains([]Profile{ReadOnly, WorkspaceWrite, Full, Off}, p.Profile) {
-		return p, &RefusedError{p.Root, fmt.Sprintf("there is no profile %q", p.Profile), "use workspace-write, read-only, full or off"}
+	if !slices.Contains([]Profile{ReadOnly, WorkspaceWrite, Full, Landlock, Off}, p.Profile) {
+		return p, &RefusedError{p.Root, fmt.Sprintf("there is no profile %q", p.Profile), "use workspace-write, read-only, full, landlock or off"}
+	}
+	if err := settleNetwork(&p); err != nil {
+		return p, err
 	}
 	root, err := filepath.Abs(p.Root)
 	if err == nil {
@@ -148,7 +156,7 @@ func objection(p Policy, h host, fi fs.FileInfo) (reason, repair string) {
 // foreign objects to a workspace of another user when commands are to write in it: their files would change hands.
 func foreign(p Policy, h host, fi fs.FileInfo) (reason, repair string) {
 	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok || p.Profile != WorkspaceWrite || int(st.Uid) == h.EUID {
+	if !ok || p.Profile != WorkspaceWrite && p.Profile != Landlock || int(st.Uid) == h.EUID {
 		return "", ""
 	}
 	return fmt.Sprintf("it belongs to another user (uid %d, you are %d)", st.Uid, h.EUID),

@@ -23,6 +23,9 @@ var errProbe = errors.New("the probe did not end")
 
 // prepare finds the launcher, makes the filter and runs "true" once in the very sandbox that commands will get.
 func (b *Box) prepare(ctx context.Context) error {
+	if b.policy.Profile == Landlock {
+		return b.prepareLandlock()
+	}
 	var err error
 	if b.filter, err = filter(b.policy.Profile); err != nil {
 		return &UnavailableError{Cause: err.Error(), Repair: textOff}
