@@ -84,3 +84,25 @@ func TestProgramIsNoBuiltin(t *testing.T) {
 		}
 	}
 }
+
+// TestState: a shell that is given what another one remembered goes on in its
+// folder and replaces the files that the model has seen.
+func TestState(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	box := newBox(t, root, 0)
+	s := NewShell(Env{Box: box}, Builtins())
+	s.Do(context.Background(), "read a.txt", "")
+	s.Do(context.Background(), "mkdir d && cd d", "")
+	next := NewShell(Env{Box: box}, Builtins())
+	next.Restore(s.State())
+	next.Restore(State{Dir: "d", Seen: map[string]string{"b.txt": "no hash"}})
+	if r := next.Do(context.Background(), "write ../a.txt", "three\n"); r.Status != OK || !r.Changed {
+		t.Errorf("after Restore a file that was seen is not replaced: %+v", r)
+	}
+	if r := NewShell(Env{Box: box}, Builtins()).Do(context.Background(), "write a.txt", "four\n"); r.Status == OK {
+		t.Errorf("without Restore a file that was not seen is replaced: %+v", r)
+	}
+}

@@ -15,15 +15,17 @@ func (b Budget) Next(p Parts) Folds {
 	last := max(len(p.Turns)-b.Keep, 0) // turns that may be folded
 	if b.Mode == EveryTurn {
 		p.Folds.Folded = max(p.Folds.Folded, last)
-		return p.Folds
 	}
 	total := b.cost(b.layout(p))
 	if total <= share(b.Usable(), b.Fold) {
 		return p.Folds
 	}
 	low := share(b.Usable(), b.Low)
-	for ; b.Mode != Off && p.Folds.Folded < last && total > low; p.Folds.Folded++ {
+	for ; b.Mode == Batch && p.Folds.Folded < last && total > low; p.Folds.Folded++ {
 		t := p.Turns[p.Folds.Folded]
+		if t.User != "" {
+			continue
+		}
 		total -= b.Tokens(len(b.Observe(t))) - b.Tokens(len(b.shown(t, true)))
 	}
 	// Tombstones keep the calls. A history of large writes can still be too
@@ -31,6 +33,9 @@ func (b Budget) Next(p Parts) Folds {
 	if total > share(b.Usable(), b.Fold) {
 		for ; p.Folds.Dropped < last && total > low; p.Folds.Dropped++ {
 			i := p.Folds.Dropped
+			if p.Turns[i].User != "" {
+				continue
+			}
 			said := p.Turns[i].said()
 			total -= 2*perMessage + b.Tokens(said.size()) + b.Tokens(len(b.shown(p.Turns[i], i < p.Folds.Folded)))
 		}
@@ -64,9 +69,20 @@ func tombstone(t Turn) string {
 		t.ID, how, firstLine(t.Call.Cmd, 60), commas(utf8.RuneCountInString(t.Output)), t.ID)
 }
 
-// dropped is the line that stands for turns that are left out altogether.
-func dropped(turns []Turn) string {
-	return fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", len(turns))
+// dropped is the line that stands for n turns that are left out altogether.
+func dropped(n int) string {
+	return fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", n)
+}
+
+// leftOut counts the turns that are dropped: what a person said never is.
+func leftOut(p Parts) int {
+	n := 0
+	for _, t := range p.Turns[:p.Folds.Dropped] {
+		if t.User == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // firstLine is the first line of s, at most n characters of it.

@@ -4,11 +4,13 @@ import "strings"
 
 // A Turn is one step of the past: what the model called, what came back, and
 // the line that asked for the next step. A turn in which the model said
-// something that is no call has Said instead of a Call.
+// something that is no call has Said instead of a Call, and a turn of the
+// person has User and nothing else.
 type Turn struct {
 	ID     string // for mem recall, for example "obs_3"
 	Call   Call
 	Said   string // what the model wrote instead of a call
+	User   string // what the person has to say in the middle of the task
 	Output string // whole, as the log keeps it
 	Status int    // 0 ok; see package act
 	Next   string // the closing line, fixed when the turn was made
@@ -48,13 +50,18 @@ func (b Budget) layout(p Parts) []Message {
 	msgs = append(msgs,
 		Message{Role: RoleSystem, Text: p.System},
 		Message{Role: RoleUser, Text: p.Task})
+	gone := leftOut(p)
 	for i, t := range p.Turns {
+		if t.User != "" { // a person's words stay, whatever is folded around them
+			msgs = append(msgs, Message{Role: RoleUser, Text: Text("user", t.User), ID: t.ID})
+			continue
+		}
 		if i < p.Folds.Dropped {
 			continue
 		}
 		text := b.shown(t, i < p.Folds.Folded)
-		if i == p.Folds.Dropped && i > 0 {
-			text = dropped(p.Turns[:i]) + "\n" + text
+		if gone > 0 {
+			text, gone = dropped(gone)+"\n"+text, 0
 		}
 		msgs = append(msgs, t.said(), Message{Role: RoleTool, Text: text, ID: t.ID})
 	}

@@ -238,3 +238,39 @@ func BenchmarkMessages(b *testing.B) {
 		Default.Messages(p)
 	}
 }
+
+// TestUser: what a person says in the middle is shown as theirs and stays,
+// whatever is folded and dropped around it.
+func TestUser(t *testing.T) {
+	small := Default
+	small.Window, small.Reserve = 3000, 1000
+	for _, mode := range []Mode{Batch, EveryTurn, Off} {
+		small.Mode = mode
+		p := parts(nil)
+		for i, turn := range history(120, 100) {
+			if p.Turns = append(p.Turns, turn); i%20 == 5 {
+				p.Turns = append(p.Turns, Turn{ID: "said", User: fmt.Sprintf("Mind rule %d.", i)})
+			}
+			p.Folds = small.Next(p)
+		}
+		msgs := small.Messages(p)
+		if got := small.cost(msgs); got > small.Usable() {
+			t.Errorf("%s: %d tokens of %d", mode, got, small.Usable())
+		}
+		got, said := dump(msgs), 0
+		for i := 5; i < 120; i += 20 {
+			if strings.Contains(got, fmt.Sprintf("--- user said\nThe user says: Mind rule %d.\n", i)) {
+				said++
+			}
+		}
+		if said != 6 {
+			t.Errorf("%s: %d of 6 messages of the user are shown:\n%s", mode, said, got)
+		}
+		if p.Folds.Dropped == 0 {
+			t.Errorf("%s: nothing was dropped: %+v", mode, p.Folds)
+		}
+		if n := leftOut(p); p.Folds.Dropped > 0 && !strings.Contains(got, fmt.Sprintf("[%d older steps are not shown ", n)) {
+			t.Errorf("%s: %d steps are left out, and the window does not say so:\n%s", mode, n, got)
+		}
+	}
+}

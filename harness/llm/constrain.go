@@ -132,9 +132,16 @@ type spoken struct {
 func (p prompt) speak() []spoken {
 	said := make([]spoken, 0, len(p.messages))
 	open := "" // the tool call that waits for its result
-	for _, m := range p.messages {
+	for i, m := range p.messages {
 		s := spoken{role: m.Role, content: m.Text, id: m.ID}
 		switch {
+		case m.Role == window.RoleUser && i > 1:
+			// In the middle of a task a user message costs most of the prompt cache on
+			// many templates and is refused by some: it comes as results do.
+			if s.role, s.id = p.Result, ""; s.role == said[len(said)-1].role && s.role == window.RoleUser {
+				said[len(said)-1].content += "\n\n" + s.content // and others insist that the roles alternate
+				continue
+			}
 		case m.Role == window.RoleSystem && p.form != native:
 			s.content += "\n" + window.Text("reply_form", nil)
 		case m.Role == window.RoleTool && (m.ID != open || m.ID == ""):
