@@ -21,6 +21,7 @@ const inside = "-inside"
 const harness = "-harness"
 
 func TestMain(m *testing.M) {
+	Init()
 	if len(os.Args) == 3 && os.Args[1] == inside {
 		fmt.Println(attempt(os.Args[2]))
 		return

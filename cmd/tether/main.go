@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tether/harness"
+	"tether/sandbox"
 )
 
 // A program is what a subcommand may use of the world, so that one test
@@ -59,6 +60,7 @@ func (e usageError) Error() string { return e.msg }
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
 func main() {
+	sandbox.Init() // the same binary is started inside the sandbox too
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go watchSignals(cancel)
 	// Whoever reads what a run prints may go away: the run does not end in the

@@ -16,11 +16,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"tether/sandbox"
 )
 
 // TestMain lets the test binary stand in for tether: a script that runs tether
 // runs this package's main in a process of its own.
 func TestMain(m *testing.M) {
+	sandbox.Init()
 	testscript.Main(m, map[string]func(){"tether": main})
 }
 
