@@ -107,3 +107,9 @@ func (r *run) gateStop() Stop {
 	}
 	return GateFailed
 }
+
+// What a change of a gate's own script means: the values of Agent.GateChange.
+const (
+	GateFails   = "fail"   // the gate cannot judge any more; the default
+	GateReports = "report" // it is told, and the gate counts: the script is what was to be mended
+)

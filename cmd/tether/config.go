@@ -3,19 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/user"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/BurntSushi/toml"
 
 	"tether/act"
 	window "tether/context"
@@ -30,6 +22,7 @@ type Config struct {
 	Window  WindowConfig  `toml:"window"`
 	Run     RunConfig     `toml:"run"`
 	Sandbox SandboxConfig `toml:"sandbox"`
+	Network NetworkConfig `toml:"network"`
 }
 
 // ModelConfig says which model is asked, and how it is sampled.
@@ -60,13 +53,23 @@ type RunConfig struct {
 	Tokens int      `toml:"tokens"` // 0: no limit
 	Tools  []string `toml:"tools"`
 	Verify []string `toml:"verify"`
+	// Protect are patterns of the files that the gates are made of, and
+	// GateChange what a change of a gate's own script means: fail or report.
+	Protect    []string `toml:"protect"`
+	GateChange string   `toml:"gate_change"`
 }
 
 // SandboxConfig is sandbox.Policy as far as a user may set it.
 type SandboxConfig struct {
 	Profile string   `toml:"profile"`
+	Network string   `toml:"network"` // auto, off, proxy, host
 	Timeout duration `toml:"timeout"` // of one command
 	Output  int64    `toml:"output"`  // bytes
+}
+
+// NetworkConfig says what the network reaches where it is the proxy.
+type NetworkConfig struct {
+	Allow []string `toml:"allow"` // hosts; one that begins with a dot is itself and all below it
 }
 
 // A duration is a time.Duration that is written "90s" or "2m".
@@ -96,8 +99,9 @@ func Default() Config {
 	return Config{
 		Model:   ModelConfig{Window: b.Window, Constrain: "auto", Seed: 1, MaxTokens: b.Reserve},
 		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail},
-		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}},
-		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput},
+		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Protect: []string{}, GateChange: harness.GateFails},
+		Network: NetworkConfig{Allow: []string{}},
+		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Network: "auto", Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput},
 	}
 }
 
@@ -108,122 +112,6 @@ func (c Config) budget() window.Budget {
 	b.Keep, b.Mode, b.Fold, b.Low = c.Window.Keep, window.Mode(c.Window.Mode), c.Window.Fold, c.Window.Low
 	b.Elide, b.Head, b.Tail = c.Window.Elide, c.Window.Head, c.Window.Tail
 	return b
-}
-
-// A configError is a mistake in a configuration file; the run ends with exit
-// status 9.
-type configError struct {
-	File string
-	Line int // 0: unknown
-	Msg  string
-}
-
-// Error names the place and the mistake.
-func (e *configError) Error() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
-	}
-	return e.File + ": " + e.Msg
-}
-
-// loadConfig reads the user's file and then the workspace's, which may only
-// narrow what the user's allows, and then the environment.
-func loadConfig(own, workspace string, env func(string) string) (Config, error) {
-	c := Default()
-	if named := env("TETHER_CONFIG"); named != "" {
-		if _, err := os.Stat(named); err != nil { // who names a file does not mean the defaults
-			return c, &configError{File: "TETHER_CONFIG", Msg: fmt.Sprintf("%s cannot be read (%v)", named, reason(err))}
-		}
-	}
-	if err := readConfig(own, &c); err != nil {
-		return c, err
-	}
-	before := c
-	if err := readConfig(workspace, &c); err != nil {
-		return c, err
-	}
-	if err := onlyNarrows(workspace, before, c); err != nil {
-		return c, err
-	}
-	return c, fromEnvironment(&c, env)
-}
-
-// readConfig reads file over c. A file that is not there changes nothing.
-func readConfig(file string, c *Config) error {
-	text, err := readSmall(file)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || file == "" {
-		return nil
-	}
-	if err != nil {
-		return &configError{File: file, Msg: err.Error()}
-	}
-	// The decoder fills a slice that is there in place, and this one is still
-	// somebody else's.
-	verify := slices.Clone(c.Run.Verify)
-	c.Run.Verify, c.Run.Tools = slices.Clone(verify), slices.Clone(c.Run.Tools)
-	meta, err := toml.Decode(text, c)
-	var parse toml.ParseError
-	if errors.As(err, &parse) {
-		return &configError{file, parse.Position.Line, parse.Message}
-	}
-	if m := wrongType.FindStringSubmatch(fmt.Sprint(err)); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		return &configError{file, line, m[2] + ": " + m[3]}
-	}
-	if err != nil {
-		return &configError{File: file, Msg: err.Error()}
-	}
-	if meta.IsDefined("run", "verify") {
-		c.Run.Verify = append(verify, c.Run.Verify...) // gates add up
-	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		key := unknown[0].String()
-		return &configError{file, lineOf(text, unknown[0]), fmt.Sprintf("unknown key %q%s", key, didYouMean(key, configKeys()))}
-	}
-	if err := c.check(); err != nil {
-		return &configError{File: file, Msg: err.Error()}
-	}
-	return nil
-}
-
-// wrongType is how the decoder words a value that does not fit: it has no type
-// for that error.
-var wrongType = regexp.MustCompile(`^toml: line (\d+) \(last key "(.+)"\): (.+)$`)
-
-// readSmall reads a regular file of at most 256 KiB.
-func readSmall(file string) (string, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", errors.New("not a regular file")
-	case info.Size() > 256<<10:
-		return "", fmt.Errorf("%d bytes is too large for a configuration", info.Size())
-	}
-	text, err := os.ReadFile(file)
-	return string(text), err
-}
-
-// lineOf finds the line on which key stands; 0 if it is written in a way that
-// hides it.
-func lineOf(text string, key toml.Key) int {
-	table, last := strings.Join(key[:len(key)-1], "."), key[len(key)-1]
-	in := ""
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			in = strings.Trim(line, "[] ")
-			if in == key.String() {
-				return i + 1
-			}
-		}
-		name, _, _ := strings.Cut(line, "=")
-		if name = strings.TrimSpace(name); in == table && name == last || in == "" && name == key.String() {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // check refuses values that mean nothing.
@@ -244,34 +132,10 @@ func (c Config) check() error {
 		return fmt.Errorf("window.head and tail must be 100 or more, and elide not less than both together")
 	case c.Run.Steps < 1, c.Run.Tokens < 0:
 		return fmt.Errorf("run.steps must be 1 or more, run.tokens 0 or more")
+	case c.Run.GateChange != harness.GateFails && c.Run.GateChange != harness.GateReports:
+		return fmt.Errorf("run.gate_change is %q; it can be fail or report", c.Run.GateChange)
 	}
-	return nil
-}
-
-// profiles are the sandbox profiles from the narrowest to none.
-var profiles = []string{string(sandbox.ReadOnly), string(sandbox.WorkspaceWrite), string(sandbox.Full), string(sandbox.Off)}
-
-func rank(profile string) int { return slices.Index(profiles, profile) }
-
-// onlyNarrows refuses a workspace's file that allows more than the user's: a
-// repository that somebody cloned must not choose who sees its content.
-func onlyNarrows(file string, user, c Config) error {
-	wider := ""
-	switch {
-	case rank(c.Sandbox.Profile) > rank(user.Sandbox.Profile):
-		wider = "sandbox.profile"
-	case c.Model.Name != user.Model.Name:
-		wider = "model.name"
-	case c.Sandbox.Timeout > user.Sandbox.Timeout:
-		wider = "sandbox.timeout"
-	case c.Sandbox.Output > user.Sandbox.Output:
-		wider = "sandbox.output"
-	case slices.ContainsFunc(c.Run.Tools, func(t string) bool { return !slices.Contains(user.Run.Tools, t) }):
-		wider = "run.tools"
-	default:
-		return nil
-	}
-	return &configError{File: file, Msg: wider + " would allow more than your own configuration; set it there or with a flag"}
+	return errors.Join(checkPatterns(c.Run.Protect), c.checkNetwork())
 }
 
 // fromEnvironment applies TETHER_SECTION_KEY, for example
@@ -340,32 +204,4 @@ func configKeys() []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// userConfig is the path of the user's own file.
-func userConfig(env func(string) string) string {
-	if f := env("TETHER_CONFIG"); f != "" {
-		return f
-	}
-	return filepath.Join(xdg(env, "XDG_CONFIG_HOME", ".config"), "tether", "tether.toml")
-}
-
-// xdg is a base directory of the XDG specification.
-func xdg(env func(string) string, name, fallback string) string {
-	if dir := env(name); filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(home(env), fallback)
-}
-
-// home is the user's home directory. It is never relative: a workspace would
-// be asked for the user's own configuration, which may allow anything.
-func home(env func(string) string) string {
-	if dir := env("HOME"); filepath.IsAbs(dir) {
-		return dir
-	}
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
-		return u.HomeDir
-	}
-	return "/nonexistent" // nothing is read there, and nothing can be kept
 }

@@ -58,36 +58,9 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestWorkspaceOnlyNarrows: what a cloned repository may say.
-func TestWorkspaceOnlyNarrows(t *testing.T) {
-	cases := []struct {
-		text string
-		ok   bool
-	}{
-		{"[sandbox]\nprofile = \"read-only\"\n", true},
-		{"[sandbox]\nprofile = \"off\"\n", false},
-		{"[sandbox]\nprofile = \"full\"\n", false},
-		{"[sandbox]\ntimeout = \"1h\"\n", false},
-		{"[model]\nname = \"openai/x\"\n", false},
-		{"[run]\ntools = [\"read\", \"done\"]\n", true},
-		{"[run]\ntools = [\"agent\"]\n", false},
-		{"[run]\nverify = [\"make test\"]\n", true},
-	}
-	for _, c := range cases {
-		file := filepath.Join(t.TempDir(), "tether.toml")
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := loadConfig("", file, noEnv); (err == nil) != c.ok {
-			t.Errorf("%q: error %v, want ok %v", c.text, err, c.ok)
-		}
-	}
-}
-
 // TestPrecedence: the environment stands over the files, and gates add up.
 func TestPrecedence(t *testing.T) {
-	dir := t.TempDir()
-	user, ws := filepath.Join(dir, "user.toml"), filepath.Join(dir, "tether.toml")
+	user, ws := filepath.Join(t.TempDir(), "user.toml"), filepath.Join(t.TempDir(), "tether.toml")
 	for file, text := range map[string]string{
 		user: "[model]\nname = \"ollama/a\"\nseed = 5\n[run]\nverify = [\"one\"]\n",
 		ws:   "[run]\nsteps = 7\nverify = [\"two\"]\n",

@@ -74,7 +74,7 @@ func printCheck(p *program, c check) {
 }
 
 func checkConfig(p *program, dir string) check {
-	user, workspace := userConfig(p.Getenv), filepath.Join(dir, "tether.toml")
+	user, workspace := userConfig(p.Getenv), workspaceFile(dir)
 	c := check{Name: "config", OK: true, Needed: true, Found: "defaults"}
 	for _, f := range []string{user, workspace} {
 		if _, err := os.Stat(f); err == nil {
@@ -93,7 +93,7 @@ func checkSandbox(ctx context.Context, p *program, dir string) check {
 	if err != nil {
 		return check{Name: "sandbox", Needed: true, Found: err.Error(), Repair: "name a folder with --dir"}
 	}
-	conf, err := loadConfig(userConfig(p.Getenv), filepath.Join(dir, "tether.toml"), p.Getenv)
+	conf, err := loadConfig(userConfig(p.Getenv), workspaceFile(dir), p.Getenv)
 	if err != nil {
 		conf = Default()
 	}
@@ -123,7 +123,7 @@ func checkStore(ctx context.Context, p *program, dir string) check {
 
 func checkModel(ctx context.Context, p *program, dir string) check {
 	c := check{Name: "model", Needed: true, Repair: "tether models get qwen2.5-coder-1.5b"}
-	conf, err := loadConfig(userConfig(p.Getenv), filepath.Join(dir, "tether.toml"), p.Getenv)
+	conf, err := loadConfig(userConfig(p.Getenv), workspaceFile(dir), p.Getenv)
 	if err != nil {
 		c.Found = "not looked for: the configuration is wrong"
 		return c

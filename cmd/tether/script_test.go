@@ -24,8 +24,11 @@ import (
 // runs this package's main in a process of its own.
 func TestMain(m *testing.M) {
 	sandbox.Init()
-	testscript.Main(m, map[string]func(){"tether": main})
+	testscript.Main(m, programs)
 }
+
+// programs are what the test binary can be, by name.
+var programs = map[string]func(){"tether": main}
 
 // TestScript runs testdata/script/*.txtar, whole command lines against the real
 // sandbox and the real store. Besides the commands of testscript there are:
@@ -34,6 +37,7 @@ func TestMain(m *testing.M) {
 //	terminal N program args…        the same on a terminal, where escape bytes may be
 //	json FILE SHAPE                 the JSON values in FILE have that shape (see shapes)
 //	field FILE PATH VALUE           in the last of them; PATH such as gates.0.status
+//	typed N LINE program args…      and with somebody there who types LINE
 //	during FIFO SIG N program args… send it SIG when FIFO has a writer; exit status N, nothing is left behind
 //	model                           serve model.jsonl at OPENAI_BASE_URL, and keep each request as sent/N
 //	windows                         the newest session's windows are sent/1, sent/2, …
@@ -46,6 +50,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "terminal": cmdTerminal, "json": cmdJSON, "field": cmdField, "during": cmdDuring,
 			"model": cmdModel, "windows": cmdWindows, "newest": cmdNewest, "ollama": cmdOllama,
+			"typed": cmdTyped,
 		},
 	})
 }

@@ -47,7 +47,7 @@ func (f *common) declareModel(fs *pflag.FlagSet) {
 
 // config is the configuration with the flags on top.
 func (f *common) config(p *program) (Config, error) {
-	c, err := loadConfig(userConfig(p.Getenv), filepath.Join(f.dir, "tether.toml"), p.Getenv)
+	c, err := loadConfig(userConfig(p.Getenv), workspaceFile(f.dir), p.Getenv)
 	if err != nil {
 		return c, err
 	}
@@ -246,10 +246,18 @@ func places(env func(string) string, dir string) (root, state string, err error)
 	case !info.IsDir():
 		return "", "", usagef("the workspace %s is not a folder; name a folder", dir)
 	}
-	if s := env("TETHER_STATE"); s != "" {
-		return root, filepath.Join(s, id(root), "tether.db"), nil
+	moved := env("TETHER_STATE")
+	state = filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db")
+	if moved != "" {
+		state = filepath.Join(moved, id(root), "tether.db")
 	}
-	return root, store(root, filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db")), nil
+	if lies(state, root, env) {
+		return "", "", &configError{File: filepath.Dir(state), Msg: "the state would be in the workspace, where anyone who writes there decides\nmake a folder .tether there, or name another one with TETHER_STATE"}
+	}
+	if moved != "" {
+		return root, state, nil
+	}
+	return root, store(root, state), nil
 }
 
 // store is the one in the workspace, or else outside. An empty .tether asks for
