@@ -21,9 +21,9 @@ type Model interface {
 // Limits end a run that does not end by itself. Zero is no limit, except for
 // Steps.
 type Limits struct {
-	Steps  int           // replies of the model; 0 is DefaultSteps
-	Time   time.Duration // of the whole run
-	Tokens int           // prompt and output of all requests together
+	Steps  int           `json:"steps"`  // replies of the model in the session; 0 is DefaultSteps
+	Time   time.Duration `json:"time"`   // of one run; nanoseconds in JSON
+	Tokens int           `json:"tokens"` // prompt and output of all requests of the session
 }
 
 // DefaultSteps is how many replies a task may take. The twelve small tasks
@@ -54,12 +54,20 @@ type Agent struct {
 // when there is an error: the error says why the run ended as it did, in words
 // for the user. It is nil for every end that the model brought about.
 func (a *Agent) Do(ctx context.Context, task string) (Outcome, error) {
+	return a.carry(ctx, func(ctx context.Context) (*run, error) { return a.begin(ctx, task) })
+}
+
+// carry carries out what start has made ready; Resume comes this way too.
+func (a *Agent) carry(ctx context.Context, start func(context.Context) (*run, error)) (Outcome, error) {
+	if a.Limits.Steps == 0 {
+		a.Limits.Steps = DefaultSteps
+	}
 	if a.Limits.Time > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.Limits.Time, errTime)
 		defer cancel()
 	}
-	r, err := a.begin(ctx, task)
+	r, err := start(ctx)
 	if err != nil {
 		return r.end(ctx, "", err)
 	}
@@ -69,6 +77,9 @@ func (a *Agent) Do(ctx context.Context, task string) (Outcome, error) {
 
 // loop is the whole of an agent: ask, run, look, until done counts.
 func (r *run) loop(ctx context.Context) (Stop, error) {
+	if r.done {
+		return Done, nil // it was killed between the last gate and its end
+	}
 	for r.steps < r.Limits.Steps {
 		reply, err := r.ask(ctx)
 		if err != nil {
@@ -100,7 +111,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 				break // the rest was meant for another state of things
 			}
 		}
-		if stop := r.spent(); stop != "" {
+		if stop := r.over(); stop != "" {
 			return stop, nil
 		}
 	}

@@ -60,10 +60,10 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 		if got.Status != act.OK {
 			r.tries++
 			r.failed = true
-			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got)}
+			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got), Changed: res.Changed, Gates: res.Gates}
 		}
 	}
-	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.took)
+	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.turned(res))
 	return res
 }
 

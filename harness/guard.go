@@ -40,6 +40,10 @@ func (g *Guard) Ran(call window.Call, changed bool) {
 	}
 }
 
+// Forget drops every call that was seen: anything may have another result now.
+// The warnings stay.
+func (g *Guard) Forget() { *g = Guard{Warnings: g.Warnings} }
+
 // Idle is how many calls in a row have changed nothing.
 func (g *Guard) Idle() int { return g.idle }
 

@@ -32,6 +32,6 @@ func (r *run) hand(ctx context.Context, call window.Call, told func(window.Turn,
 		return res.Err
 	}
 	r.status = res.Status
-	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status}, r.took)
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status}, r.turned(res))
 	return told(r.parts.Turns[len(r.parts.Turns)-1], r.took)
 }

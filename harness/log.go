@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"tether/act"
 	window "tether/context"
 	"tether/memory"
 )
@@ -15,10 +16,12 @@ const (
 	kindRequest = "request" // Sent: before a request goes out
 	kindReply   = "reply"   // Received: after its reply
 	kindIntent  = "intent"  // Intended: before a command runs
-	kindVain    = "vain"    // Intended: its command had no effect and leaves no turn
+	kindVain    = "vain"    // Vain: its command had no effect and leaves no turn
 	kindTurn    = "turn"    // Turned: what the model is shown of a step
 	kindGate    = "gate"    // GateResult
 	kindStop    = "stop"    // Outcome
+	kindResume  = "resume"  // Setup: what it is from here on; System and Prompt only if they were lost
+	kindMessage = "message" // Said: what a person has to say in the middle
 )
 
 // Abandon commits that a session ended before its run could begin.
@@ -40,13 +43,18 @@ type Setup struct {
 	Version  string        `json:"version"`
 	// Wire is what decides the bytes of a request beside the window, in the
 	// words of package llm.
-	Wire json.RawMessage `json:"wire"`
+	Wire   json.RawMessage `json:"wire"`
+	Limits Limits          `json:"limits"`
+	// Shell is what the shell remembers at that moment: the files that were shown
+	// with the task are seen.
+	Shell act.State `json:"shell"`
 }
 
 // Sent is one request: which turns it shows and how.
 type Sent struct {
 	N     int          `json:"n"`
-	Turns int          `json:"turns"` // of the session so far
+	Step  int          `json:"step,omitempty"` // that it is for
+	Turns int          `json:"turns"`          // of the session so far
 	Folds window.Folds `json:"folds"`
 	Bytes float64      `json:"bytes_per_token"`
 	// Window and Reserve are those of the budget then, in tokens: a server that
@@ -57,6 +65,9 @@ type Sent struct {
 	Fresh bool `json:"fresh,omitempty"`
 	// Without are the commands that decoding was kept from.
 	Without []string `json:"without,omitempty"`
+
+	// Wire is the newest Setup's; Replay fills it in.
+	Wire json.RawMessage `json:"-"`
 }
 
 // Received is one reply.
@@ -67,6 +78,8 @@ type Received struct {
 	Miss         string        `json:"miss,omitempty"`
 	Recovered    string        `json:"recovered,omitempty"`
 	Cut          bool          `json:"cut,omitempty"`
+	Partial      string        `json:"partial,omitempty"`  // of an attempt that broke off: never run
+	Error        string        `json:"error,omitempty"`    // no reply: why
 	Overflow     int           `json:"overflow,omitempty"` // no reply: the server holds only that many tokens
 	Sent         string        `json:"sent,omitempty"`     // SHA-256 of the request's body
 	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for
@@ -86,11 +99,43 @@ type Intended struct {
 }
 
 // Turned is what the window shows of a turn beside its observation, which
-// package memory keeps under the same id.
+// package memory keeps under the same id, and what has to be known of it to go
+// on after it.
 type Turned struct {
 	Obs  string `json:"obs"`
+	How  string `json:"how,omitempty"` // "": a call that was run; else one of the words below
 	Said string `json:"said,omitempty"`
 	Next string `json:"next"`
 	MS   int64  `json:"ms"` // of the command
 	Step int    `json:"step"`
+
+	Changed bool     `json:"changed,omitempty"` // a file
+	Files   []string `json:"files,omitempty"`   // then: those that differ from the start, the first 200
+	Shown   bool     `json:"shown,omitempty"`   // the gate's failure shows a file
+	Done    bool     `json:"done,omitempty"`    // every gate passed
+	Gates   []string `json:"gates,omitempty"`   // that it added
+	// What the shell remembers: where it is, and the files that it saw anew.
+	Dir  string            `json:"dir,omitempty"`
+	Seen map[string]string `json:"seen,omitempty"`
+}
+
+// How a turn came about that is no call that was run.
+const (
+	howMissed      = "missed"      // there was no call that could be run
+	howRepeated    = "repeated"    // the call was not run again
+	howInterrupted = "interrupted" // the call was begun, and nobody knows how it ended
+)
+
+// Vain is a call that had no effect and leaves no turn: the model was sampled
+// anew before it could enter the history.
+type Vain struct {
+	Obs    string `json:"obs"`
+	Step   int    `json:"step"`
+	Output string `json:"output"`
+}
+
+// Said is what a person has to say in the middle of a task.
+type Said struct {
+	Obs  string `json:"obs"` // the place in the history; there is no observation
+	Text string `json:"text"`
 }

@@ -24,13 +24,13 @@ func (r *run) request(ctx context.Context, fresh bool, without ...string) (windo
 	return reply, err
 }
 
-// narrow takes the word of a server that its window is limit tokens, less than
+// narrowed takes the word of a server that its window is limit tokens, less than
 // it makes of n bytes.
-func (r *run) narrow(limit, n int) {
-	b := &r.Budget
+func narrowed(b window.Budget, limit, n int) window.Budget {
 	b.Window = min(b.Window, limit)
 	b.Reserve = min(b.Reserve, b.Window/2)
 	b.Bytes = min(b.Bytes, max(float64(n)/float64(limit), minBytes))
+	return b
 }
 
 // minBytes is the least that one token is taken to hold, in bytes: text of any
@@ -45,7 +45,7 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 	r.parts.Folds = r.Budget.Next(r.parts)
 	msgs := r.Budget.Messages(r.parts)
 	r.requests++
-	sent := Sent{N: r.requests, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Window: r.Budget.Window, Reserve: r.Budget.Reserve, Fresh: fresh, Without: without}
+	sent := Sent{N: r.requests, Step: r.steps, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Window: r.Budget.Window, Reserve: r.Budget.Reserve, Fresh: fresh, Without: without}
 	if err := r.log(ctx, kindRequest, sent); err != nil {
 		return window.Reply{}, err
 	}
@@ -54,7 +54,7 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 	if err != nil {
 		if reply.Overflow > 0 { // else each request and its reply would no longer stand side by side
 			err = errors.Join(err, r.log(ctx, kindReply, Received{N: r.requests, Overflow: reply.Overflow}))
-			r.narrow(reply.Overflow, window.Size(msgs))
+			r.Budget = narrowed(r.Budget, reply.Overflow, window.Size(msgs))
 		}
 		return reply, err
 	}

@@ -13,33 +13,23 @@ import (
 	"tether/memory/failpoint"
 )
 
-// A run is the state of one Do: the turns so far and what they cost.
+// A run is one Do or Resume: what is known of the session, and what it costs.
 type run struct {
 	*Agent
-	parts    window.Parts
-	guard    Guard
-	outcome  Outcome
-	started  time.Time
-	changed  func() []string            // files that differ from the start
-	took     time.Duration              // of the newest command
-	results  map[window.Call]act.Result // the newest result of each call that was run
-	logErr   error                      // of an effect that could not be recorded
-	steps    int                        // replies
-	requests int
-	status   int  // of the newest act by hand
-	again    bool // the newest call was in vain: the next reply is sampled anew
-	broke    bool // a command has failed and nothing has changed since
-	shown    bool // the newest failure of a gate showed a file
-	failed   bool // a gate has failed and nothing has changed since
-	tries    int  // of the gates
+	state
+	parts   window.Parts
+	outcome Outcome
+	started time.Time
+	spent   time.Duration   // by earlier runs of the session
+	changed func() []string // files that differ from the start of this run
+	took    time.Duration   // of the newest command
+	status  int             // of the newest act by hand
+	logErr  error           // of an effect that could not be recorded
 }
 
 // begin checks that the task fits, and commits the set-up to the log. The run
 // can be ended also if there is an error.
 func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
-	if a.Limits.Steps == 0 {
-		a.Limits.Steps = DefaultSteps
-	}
 	r := a.newRun(task)
 	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
 	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task))}
@@ -51,7 +41,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 
 // newRun is a run of which nothing has happened.
 func (a *Agent) newRun(task string) *run {
-	r := &run{Agent: a, started: time.Now(), results: map[window.Call]act.Result{}, changed: func() []string { return nil }}
+	r := &run{Agent: a, started: time.Now(), changed: func() []string { return nil }}
 	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Gates: []GateResult{}, Changed: []string{}}
 	for _, g := range a.Gates {
 		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
@@ -61,14 +51,20 @@ func (a *Agent) newRun(task string) *run {
 
 // setUp commits how the run is made, and notes how the workspace looks.
 func (r *run) setUp(ctx context.Context) error {
-	r.Setup.Prompt, r.Setup.Budget = r.parts.Task, r.Budget
+	r.shell = r.Shell.State()
+	r.Setup.Prompt, r.Setup.Budget, r.Setup.Limits, r.Setup.Shell = r.parts.Task, r.Budget, r.Limits, r.shell
 	if err := r.log(ctx, kindSetup, r.Setup); err != nil {
 		return err
 	}
+	r.look(ctx)
+	return nil
+}
+
+// look notes how the workspace looks, so that changed can tell what is new.
+func (r *run) look(ctx context.Context) {
 	files := r.Shell.Env.Box.Files()
 	before := files.Snapshot(ctx)
 	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
-	return nil
 }
 
 // prompt is the task as the model reads it. The gates are not in it: told of a
@@ -106,7 +102,7 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 // the copy enters the history, where it would be copied again.
 func (r *run) vain(ctx context.Context, res act.Result) bool {
 	if r.again = res.Idle && !r.again && r.steps < r.Limits.Steps; r.again {
-		r.logErr = errors.Join(r.logErr, r.log(ctx, kindVain, Intended{Obs: r.next()}))
+		r.logErr = errors.Join(r.logErr, r.log(ctx, kindVain, Vain{r.next(), r.steps, res.Output}))
 	}
 	return r.again
 }
@@ -141,14 +137,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	if err := failpoint.Here("harness/acted"); err != nil {
 		return act.Result{Err: err}
 	}
-	r.guard.Ran(call, res.Changed)
-	switch {
-	case res.Changed:
-		r.failed, r.broke = false, false
-	case res.Status != act.OK:
-		r.broke = true
-	}
-	r.results[same(call)] = res
+	r.ran(call, res.Changed, res)
 	r.takeUp(res.Gates)
 	return res
 }
@@ -176,7 +165,12 @@ func (r *run) note(call window.Call, res act.Result) {
 	case r.guard.Idle() >= maxIdle:
 		next = "next_idle"
 	}
-	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.took)
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.turned(res))
+}
+
+// turned is what the log must know of a call that was run.
+func (r *run) turned(res act.Result) Turned {
+	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Gates: res.Gates}
 }
 
 // missed adds a turn in which the model made no call that could be run.
@@ -187,7 +181,7 @@ func (r *run) missed(reply window.Reply) {
 		said = reply.Miss
 	}
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: reply.Nudge})
-	r.add(window.Turn{Said: said, Status: act.Usage, Next: reply.Nudge}, 0)
+	r.add(window.Turn{Said: said, Status: act.Usage, Next: reply.Nudge}, Turned{How: howMissed})
 }
 
 // repeated adds the turn of a call that was not run again.
@@ -196,11 +190,11 @@ func (r *run) repeated(call window.Call, text string) {
 	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && !r.broke})}, 0)
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && !r.broke})}, Turned{How: howRepeated})
 }
 
 // add commits a turn to the log and to the window.
-func (r *run) add(t window.Turn, took time.Duration) {
+func (r *run) add(t window.Turn, d Turned) {
 	t.ID = r.next()
 	// The log holds text. What is none must be mended before both see it, or
 	// the window that is computed again would differ.
@@ -213,15 +207,28 @@ func (r *run) add(t window.Turn, took time.Duration) {
 	ctx := context.Background()
 	err := errors.Join(
 		r.Store.Observe(ctx, r.Session.ID, memory.Observation{ID: t.ID, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Output: t.Output, Status: t.Status}),
-		r.log(ctx, kindTurn, Turned{Obs: t.ID, Said: t.Said, Next: t.Next, MS: took.Milliseconds(), Step: r.steps}))
+		r.log(ctx, kindTurn, r.complete(t, d)))
 	if err != nil {
 		r.logErr = errors.Join(r.logErr, err)
 	}
-	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Seconds: seconds(took)})
+	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Seconds: float64(d.MS) / 1000})
 }
 
-// spent says whether the run is over although the model would go on.
-func (r *run) spent() Stop {
+// complete is d with what t and the run know.
+func (r *run) complete(t window.Turn, d Turned) Turned {
+	d.Obs, d.Said, d.Next, d.Step = t.ID, t.Said, t.Next, r.steps
+	now := r.Shell.State()
+	d.Dir, d.Seen = now.Dir, news(r.shell, now)
+	if d.Shown = r.shown && r.failed; d.Changed {
+		all := union(r.files, r.changed())
+		d.Files = all[:min(len(all), maxNamed)]
+	}
+	r.remember(d)
+	return d
+}
+
+// over says whether the run is over although the model would go on.
+func (r *run) over() Stop {
 	switch used := r.outcome.Tokens.Prompt + r.outcome.Tokens.Output; {
 	case r.guard.Stalled():
 		return Stalled
@@ -245,14 +252,14 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 		}
 	}
 	o := &r.outcome
-	o.Stop, o.Exit, o.Steps, o.Seconds = stop, stop.Exit(), r.steps, seconds(time.Since(r.started))
+	o.Stop, o.Exit, o.Steps, o.Seconds = stop, stop.Exit(), r.steps, seconds(r.spent+time.Since(r.started))
 	if stop == Done {
 		o.Exit = r.status
 	}
 	if err != nil {
 		o.Error = err.Error()
 	}
-	o.Changed = append(o.Changed, r.changed()...)
+	o.Changed = append([]string{}, union(r.files, r.changed())...)
 	logged := r.log(context.Background(), kindStop, o)
 	r.tell(Event{Type: EventResult, Result: o})
 	return *o, errors.Join(err, r.logErr, logged)

@@ -1,0 +1,115 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tether/act"
+	window "tether/context"
+)
+
+// A state is what the harness knows of a session beside what its window shows.
+// A run keeps it as it goes, and Replay makes it again from the log: after every
+// turn the two are the same, so that a session goes on as if it had never
+// stopped.
+type state struct {
+	guard    Guard
+	results  map[window.Call]act.Result // the newest result of each call that was run
+	shell    act.State                  // what the shell remembered after the newest turn
+	files    []string                   // that differ from the start, as the newest change left them
+	steps    int                        // replies
+	requests int
+	again    bool // the newest call was in vain: the next reply is sampled anew
+	broke    bool // a command has failed and nothing has changed since
+	shown    bool // the newest failure of a gate showed a file
+	failed   bool // a gate has failed and nothing has changed since
+	tries    int  // of the gates
+	done     bool // every gate passed
+}
+
+// ran books a call that was run: whether it changed a file, and its result as
+// it was before any gate.
+func (s *state) ran(call window.Call, changed bool, res act.Result) {
+	s.guard.Ran(call, changed)
+	switch {
+	case changed:
+		s.failed, s.broke = false, false
+	case res.Status != act.OK:
+		s.broke = true
+	}
+	if s.results == nil {
+		s.results = map[window.Call]act.Result{}
+	}
+	s.results[same(call)] = act.Result{Status: res.Status, Output: strings.ToValidUTF8(res.Output, "\uFFFD")}
+}
+
+// told books that a person said something: whatever was tried in vain may be
+// right now.
+func (s *state) told() {
+	s.guard, s.tries = Guard{}, 0
+	s.again, s.broke, s.failed, s.done = false, false, false, false
+}
+
+// lost books a command of which nobody knows how it ended: everything may have
+// changed, and it may be run again.
+func (s *state) lost() {
+	s.guard.Forget()
+	s.again, s.broke, s.failed = false, false, false
+}
+
+// replayed books a turn of the log. gate says that a gate failed in it: then
+// its observation is the gate's, and the command itself had succeeded.
+func (s *state) replayed(t window.Turn, d Turned, gate bool) {
+	s.steps = max(s.steps, d.Step)
+	s.remember(d)
+	switch d.How {
+	case howMissed:
+		s.guard.Warn()
+	case howRepeated:
+		s.guard.Refuse(t.Call)
+	case howInterrupted:
+		s.lost()
+	default:
+		res := act.Result{Status: t.Status, Output: t.Output}
+		if gate || d.Done {
+			res = act.Result{}
+		}
+		s.ran(t.Call, d.Changed, res)
+		s.again, s.done = false, d.Done
+		if gate {
+			s.failed, s.shown = true, d.Shown
+		}
+	}
+}
+
+// remember takes what a turn says of the shell and of the files.
+func (s *state) remember(d Turned) {
+	if s.shell.Dir = d.Dir; s.shell.Seen == nil {
+		s.shell.Seen = map[string]string{}
+	}
+	maps.Copy(s.shell.Seen, d.Seen)
+	if d.Changed {
+		s.files = d.Files
+	}
+}
+
+// news are the files that now has seen otherwise than before.
+func news(before, now act.State) map[string]string {
+	seen := map[string]string{}
+	for name, sum := range now.Seen {
+		if before.Seen[name] != sum {
+			seen[name] = sum
+		}
+	}
+	return seen
+}
+
+// maxNamed is how many changed files a turn of the log names: what a build
+// leaves behind is of no interest by name.
+const maxNamed = 200
+
+// union joins names, sorted and each once.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
