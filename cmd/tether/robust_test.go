@@ -1,0 +1,411 @@
+//go:build failpoint
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tether/memory"
+)
+
+var (
+	robustSeconds = flag.Int("robust.seconds", 60, "how long the robustness job lasts")
+	robustSeed    = flag.Uint64("robust.seed", 0, "of the robustness job; 0 is a new one")
+	robustHistory = flag.String("robust.history", "", "check this history, which a failed job saved, and do nothing else")
+)
+
+// confinedEnv is the folder of a small file system, for the job that runs where
+// one is mounted.
+const confinedEnv = "TETHER_TEST_SMALL_DISK"
+
+// TestRobust is the robustness job: four processes use one state directory,
+// two through package memory and two as tether itself, and a nemesis kills and
+// halts them, fills the disk, breaks commits and cuts the model's replies. What
+// each process was told is written down outside, and a checker compares it with
+// what is there in the end (violations). Then the same with three known bugs,
+// which the job must find.
+func TestRobust(t *testing.T) {
+	if *robustHistory != "" {
+		replayHistory(t, *robustHistory)
+		return
+	}
+	if os.Getenv(confinedEnv) == "" {
+		confine(t)
+		return
+	}
+	seed := *robustSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	for _, test := range []struct {
+		bug, finds string
+		seconds    int
+	}{
+		{"none", "", *robustSeconds},
+		{"ack-before-commit", "lost: ", 10},
+		{"no-sync", "unflushed: ", 5},
+		{"rerun-unknown", "repeated: ", 15},
+	} {
+		t.Run(test.bug, func(t *testing.T) {
+			j := newJob(t, seed, test.bug)
+			j.run(time.Duration(test.seconds) * time.Second)
+			found := violations(j.history(), j.end)
+			t.Logf("seed %d: %s", seed, j.summary())
+			if test.finds == "" && len(found) > 0 {
+				t.Errorf("%s\nthe history is kept: go test -tags failpoint -run Robust ./cmd/tether -robust.history=%s", strings.Join(found, "\n"), j.keep())
+			}
+			if test.finds != "" {
+				if !slices.ContainsFunc(found, func(v string) bool { return strings.HasPrefix(v, test.finds) }) {
+					t.Errorf("the bug was not found; want %q", test.finds)
+				} else {
+					t.Logf("found, with %d more: %s", len(found)-1, found[slices.IndexFunc(found, func(v string) bool { return strings.HasPrefix(v, test.finds) })])
+				}
+			}
+		})
+	}
+}
+
+// confine runs the test again where a file system of 64 MiB is mounted, which
+// the nemesis can fill.
+func confine(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("bwrap", append([]string{"--dev-bind", "/", "/", "--size", strconv.Itoa(64 << 20), "--tmpfs", dir,
+		"--setenv", confinedEnv, dir, "--die-with-parent", "--", os.Args[0]}, os.Args[1:]...)...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replayHistory checks a history that was kept.
+func replayHistory(t *testing.T, dir string) {
+	var end ending
+	text, err := os.ReadFile(filepath.Join(dir, "ending.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range violations(loadHistory(t, files...), end) {
+		t.Error(v)
+	}
+}
+
+// A job is one run of the processes and their nemesis.
+type job struct {
+	t        *testing.T
+	bug      string
+	disk     string // the small file system
+	work     string // workspaces and histories, outside of it
+	model    *fickleModel
+	started  int // processes
+	faults   map[string]int
+	end      ending
+	mu       sync.Mutex
+	rng      *rand.Rand
+	running  map[int]*os.Process // by slot: what the nemesis may hit
+	sessions []agentSession      // all that are not done
+	done     int                 // sessions of agents
+}
+
+func newJob(t *testing.T, seed uint64, bug string) *job {
+	j := &job{t: t, bug: bug, work: t.TempDir(), disk: filepath.Join(os.Getenv(confinedEnv), "job-"+bug), faults: map[string]int{},
+		rng: rand.New(rand.NewPCG(seed, 0)), running: map[int]*os.Process{}, model: newFickleModel(t),
+		end: ending{Executed: map[string]int{}, Watched: map[string]int{}}}
+	if err := os.MkdirAll(j.disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// The slots in which processes run. Whatever ends is started again.
+const (
+	slotWatched = iota // package memory, with its flushes counted
+	slotStore          // package memory
+	slotAgent          // tether run and resume
+	slotAgent2
+	slots
+)
+
+// run lets the processes work and the nemesis rage for a time, and then looks at
+// what is left.
+func (j *job) run(limit time.Duration) {
+	ctx, stop := context.WithTimeout(j.t.Context(), limit)
+	defer stop()
+	var all sync.WaitGroup
+	for slot := range slots {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if slot < slotAgent {
+					j.store(ctx, slot)
+				} else {
+					j.agent(ctx, slot)
+				}
+			}
+		})
+	}
+	all.Go(func() { j.nemesis(ctx) })
+	all.Wait()
+	j.finish()
+}
+
+// draw is a random number below n.
+func (j *job) draw(n int) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.rng.IntN(n)
+}
+
+// environment is that of a process, which breaks at a place drawn by lot.
+func (j *job) environment(places []string, more ...string) []string {
+	env := append(os.Environ(), "TETHER_BUG="+j.bug, "TETHER_STATE="+filepath.Join(j.disk, "state"))
+	if len(places) > 0 && j.draw(3) == 0 {
+		env = append(env, fmt.Sprintf("TETHER_FAILPOINT=%s@%d", places[j.draw(len(places))], 1+j.draw(20)))
+		j.count("failpoint")
+	}
+	return append(env, more...)
+}
+
+func (j *job) count(fault string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.faults[fault]++
+}
+
+// name is a new one for a process.
+func (j *job) name() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.started++
+	return fmt.Sprint("p", j.started)
+}
+
+// store runs one process that uses package memory until it is killed.
+func (j *job) store(ctx context.Context, slot int) {
+	name := j.name()
+	args := []string{"robust-worker"}
+	syncs := filepath.Join(j.work, name+".syncs")
+	if slot == slotWatched {
+		args = []string{"strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", syncs, "robust-worker"}
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = j.environment([]string{"memory/commit=kill", "memory/commit=error", "memory/commit=stop", "memory/committed=kill"},
+		"ROBUST_STORE="+filepath.Join(j.disk, "store", "tether.db"), "ROBUST_HISTORY="+filepath.Join(j.work, name+".jsonl"),
+		"ROBUST_PROCESS="+name, fmt.Sprint("ROBUST_SEED=", j.draw(1<<30)))
+	j.follow(ctx, slot, cmd, func() {})
+	if text, err := os.ReadFile(syncs); err == nil {
+		j.mu.Lock()
+		j.end.Watched[name] = bytes.Count(text, []byte("sync("))
+		j.mu.Unlock()
+	}
+}
+
+// follow starts cmd in a slot, reads what it says and waits for its end, which
+// is at hand when ctx ends.
+func (j *job) follow(ctx context.Context, slot int, cmd *exec.Cmd, read func()) {
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		j.t.Error(err)
+		return
+	}
+	j.mu.Lock()
+	j.running[slot] = cmd.Process
+	j.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+			hit(cmd.Process, syscall.SIGKILL)
+		case <-ended:
+		}
+	}()
+	read()
+	err := cmd.Wait()
+	close(ended)
+	j.mu.Lock()
+	delete(j.running, slot)
+	j.mu.Unlock()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 2 {
+		j.t.Errorf("%v: %s", cmd.Args, said.String())
+	}
+}
+
+// hit signals a process, or the one that a tracer has started.
+func hit(p *os.Process, sig syscall.Signal) {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid))
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.Pid))
+	if pid, perr := strconv.Atoi(strings.TrimSpace(string(children))); err == nil && perr == nil && string(name) == "strace\n" {
+		syscall.Kill(pid, sig)
+		return
+	}
+	p.Signal(sig)
+}
+
+// nemesis does harm, again and again, until ctx ends; then it mends what it
+// broke.
+func (j *job) nemesis(ctx context.Context) {
+	filler := filepath.Join(j.disk, "filler")
+	defer os.Remove(filler)
+	for ctx.Err() == nil {
+		wait(ctx, time.Duration(100+j.draw(400))*time.Millisecond)
+		slot := j.draw(slots)
+		j.mu.Lock()
+		victim := j.running[slot]
+		for _, p := range j.running { // whoever halted itself at a failpoint
+			hit(p, syscall.SIGCONT)
+		}
+		j.mu.Unlock()
+		switch fault := []string{"kill", "kill", "kill", "stop", "full", "cut"}[j.draw(6)]; {
+		case fault == "full":
+			j.count(fault)
+			fill(filler)
+			wait(ctx, time.Second)
+			os.Remove(filler)
+		case fault == "cut":
+			j.count(fault)
+			j.model.cut.Store(true)
+		case victim == nil:
+		case fault == "stop":
+			j.count(fault)
+			hit(victim, syscall.SIGSTOP)
+			wait(ctx, 2*time.Second)
+			hit(victim, syscall.SIGCONT)
+		default:
+			j.count(fault)
+			hit(victim, syscall.SIGKILL)
+		}
+	}
+}
+
+// wait returns after d or at the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// fill writes until the file system is full.
+func fill(file string) {
+	f, err := os.Create(file)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for block := make([]byte, 64<<10); err == nil; {
+		_, err = f.Write(block)
+	}
+}
+
+// finish resumes the sessions of agents that were interrupted, and reads the
+// store once more.
+func (j *job) finish() {
+	j.model.cut.Store(false)
+	for _, s := range j.sessions {
+		if !j.conclude(&s) {
+			j.t.Errorf("session %s cannot be resumed", s.id)
+		}
+	}
+	j.end.Executed = executions(j.t, j.work)
+	for _, file := range j.stores() {
+		j.read(file)
+	}
+}
+
+// stores are the databases of the job.
+func (j *job) stores() []string {
+	inside, _ := filepath.Glob(filepath.Join(j.disk, "state", "*", "tether.db"))
+	return append(inside, filepath.Join(j.disk, "store", "tether.db"))
+}
+
+// read opens a store as the next process would and adds what is there to the
+// history.
+func (j *job) read(file string) {
+	s, err := memory.Open(context.Background(), file)
+	if err != nil {
+		j.end.Broken = err.Error()
+		return
+	}
+	defer s.Close()
+	if _, err := s.Verify(context.Background()); err != nil {
+		j.end.Broken = err.Error()
+	}
+	out := openHistory(filepath.Join(j.work, "final-"+filepath.Base(filepath.Dir(file))+".jsonl"), "final "+file)
+	for _, session := range j.written(file) {
+		out.read(s, session)
+	}
+}
+
+// written are the sessions of which the history says that something was
+// appended in a store.
+func (j *job) written(file string) []string {
+	var names []string
+	agents := !strings.HasPrefix(file, filepath.Join(j.disk, "store"))
+	for _, o := range j.history() {
+		if o.Kind == "append" && strings.HasPrefix(o.Process, "agent") == agents && !slices.Contains(names, o.Session) {
+			if agents && !strings.Contains(file, o.Process) {
+				continue // of the other agent's workspace
+			}
+			names = append(names, o.Session)
+		}
+	}
+	return names
+}
+
+// history is all that was written down so far.
+func (j *job) history() []operation {
+	files, _ := filepath.Glob(filepath.Join(j.work, "*.jsonl"))
+	return loadHistory(j.t, files...)
+}
+
+// summary is what the job did, for the person who reads its log.
+func (j *job) summary() string {
+	ok := map[string]int{}
+	for _, o := range j.history() {
+		if o.Phase != "invoke" {
+			ok[o.Kind+" "+o.Phase]++
+		}
+	}
+	return fmt.Sprintf("%d processes, %d sessions done, operations %v, faults %v, acts run %d", j.started, j.done, ok, j.faults, len(j.end.Executed))
+}
+
+// keep saves the history where it outlives the test, and returns the folder.
+func (j *job) keep() string {
+	dir, err := os.MkdirTemp("", "tether-history-")
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(j.end); err == nil {
+			err = os.WriteFile(filepath.Join(dir, "ending.json"), text, 0o644)
+		}
+	}
+	if err == nil {
+		err = os.CopyFS(filepath.Join(dir, "h"), os.DirFS(j.work))
+	}
+	if err != nil {
+		j.t.Error(err)
+	}
+	return dir
+}
