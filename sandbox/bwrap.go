@@ -121,9 +121,10 @@ func (v *vector) private(p Policy, h host) {
 	v.add("--tmpfs", "/var", "--symlink", "../run", "/var/run")
 	v.tmpfs("1777", sizeSmall, "/var/tmp")
 	v.tmpfs("", sizeHome, h.Home)
-	for _, d := range h.Tools {
-		path := filepath.Join(h.Home, d)
-		v.add("--ro-bind-try", path, path)
+	for _, t := range h.Tools {
+		if !system(t.At) && !within(t.At, p.Root) {
+			v.add("--ro-bind-try", t.From, t.At)
+		}
 	}
 	cache := filepath.Join(h.Home, ".cache")
 	if p.Cache != "" && p.Profile == WorkspaceWrite {

@@ -25,7 +25,8 @@ type host struct {
 	Dirs    []string          // top-level library folders that are real
 	Files   []string          // secret files below /etc, each covered by /dev/null
 	Folders []string          // secret folders below /etc, each covered by an empty one
-	Tools   []string          // tool folders that exist, relative to Home
+	Tools   []tool            // folders of programs and packages that exist
+	Told    []string          // where programs find a folder that is not at its usual place, "NAME=value"
 	Bash    string            // "" if there is none: sh is used
 	Prlimit string            // "" if there is none: the shell's ulimit is used
 	Hard    map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
@@ -40,15 +41,11 @@ var topLevel = []string{"bin", "sbin", "lib", "lib64", "lib32"}
 // read most of them; the user of a container often is root.
 var (
 	secretFiles = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/krb5.keytab",
-		"/etc/security/opasswd", "/etc/ssh/ssh_host_*_key"}
+		"/etc/security/opasswd", "/etc/ssh/ssh_host_*_key",
+		"/usr/local/cargo/credentials", "/usr/local/cargo/credentials.toml"} // where images have CARGO_HOME
 	secretFolders = []string{"/etc/sudoers.d", "/etc/ssl/private", "/etc/docker", "/etc/kubernetes", "/etc/wireguard",
 		"/etc/NetworkManager/system-connections"}
 )
-
-// toolFolders are the places in a home directory that hold programs and libraries and no secrets. Never the whole of
-// .cargo, .config or .local: those hold tokens.
-var toolFolders = []string{".local/bin", ".local/lib", ".cargo/bin", ".cargo/registry", ".rustup", ".nvm", ".pyenv", ".bun",
-	"go/bin", "go/pkg/mod"}
 
 // nestedMark is set where commands are confined, so that a tether started there can say what is wrong.
 const nestedMark = "TETHER_SANDBOX"
@@ -59,11 +56,7 @@ func survey() host {
 	h.User, h.Account = account()
 	h.Nested = os.Getenv(nestedMark) != ""
 	h.Env = locale(os.Getenv)
-	for _, d := range filepath.SplitList(os.Getenv("PATH")) {
-		if filepath.IsAbs(d) && !slices.Contains(h.Path, filepath.Clean(d)) {
-			h.Path = append(h.Path, filepath.Clean(d))
-		}
-	}
+	h.Path = pathFolders(os.Getenv("PATH"))
 	for _, d := range topLevel {
 		if target, err := os.Readlink("/" + d); err == nil {
 			h.Links[d] = target
@@ -73,14 +66,23 @@ func survey() host {
 	}
 	h.Files = existing(secretFiles, func(fi os.FileInfo) bool { return fi.Mode().IsRegular() })
 	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
-	for _, d := range toolFolders {
-		if isDir(filepath.Join(h.Home, d)) {
-			h.Tools = append(h.Tools, d)
-		}
-	}
+	h.Tools, h.Told = findTools(h, os.Getenv)
 	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")
 	return h
+}
+
+// pathFolders returns the absolute folders of a PATH that exist, by their real names: a link among them may lead into
+// the workspace.
+func pathFolders(list string) []string {
+	var path []string
+	for _, d := range filepath.SplitList(list) {
+		real, err := filepath.EvalSymlinks(d)
+		if err == nil && filepath.IsAbs(d) && isDir(real) && !slices.Contains(path, real) {
+			path = append(path, real)
+		}
+	}
+	return path
 }
 
 // home returns the resolved home directory. Some containers have none, or "/": then a name that exists only inside the

@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// tool is a folder of the host that holds programs or packages and no secrets. It is shown read-only.
+type tool struct {
+	From string // where the host has it
+	At   string // where a command finds it
+}
+
+// programFolders are the places below a home directory where people install programs. Each is shown where it is: scripts
+// name their interpreter by its path. Never the whole of .cargo, .config, .local or .npm: those hold tokens.
+var programFolders = []string{
+	".local/bin", ".local/lib", "go/bin",
+	".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs", // what links in .local/bin lead to
+	".local/share/fnm", ".volta", ".asdf",
+}
+
+// toolHomes are folders of programs that the user may have moved by a variable. Where mark is set, the folder must hold
+// it: the whole of it is shown, and the variable may name anything.
+var toolHomes = []struct {
+	env, usual string // the variable, and where it is without, below the home directory
+	part, mark string // what is shown of it
+	told       bool   // its programs must be told where it is, when it was moved
+}{
+	{"CARGO_HOME", ".cargo", "bin", "", false}, // beside it lie the credentials
+	{"RUSTUP_HOME", ".rustup", "", "toolchains", true},
+	{"NVM_DIR", ".nvm", "", "versions", false},
+	{"PYENV_ROOT", ".pyenv", "", "versions", true},
+	{"BUN_INSTALL", ".bun", "bin", "", false},
+}
+
+// packageCaches are folders of downloaded packages that are of use read-only. Wherever the user has them, they are shown
+// at the place where the tool looks for them first, so that no variable is needed. npm's is not among them: npm writes
+// into it while it reads and, where it cannot, says that nothing is cached.
+var packageCaches = []struct {
+	env   []string // variables and what comes below their folder; the first that is set counts
+	below []string
+	usual string // below the home directory
+}{
+	{[]string{"GOMODCACHE", "GOPATH"}, []string{"", "pkg/mod"}, modCache},
+	// Not the registry as a whole: where only the archives are kept, they must be unpacked beside them.
+	{[]string{"CARGO_HOME"}, []string{"registry/index"}, ".cargo/registry/index"},
+	{[]string{"CARGO_HOME"}, []string{"registry/cache"}, ".cargo/registry/cache"},
+	{[]string{"CARGO_HOME"}, []string{"registry/src"}, ".cargo/registry/src"},
+}
+
+// modCache is where commands find the modules of Go, below the home directory.
+const modCache = "go/pkg/mod"
+
+// findTools looks for the programs and packages of the user. It also returns the variables that a program needs to find
+// a folder which is not at its usual place, as "NAME=value".
+func findTools(h host, getenv func(string) string) (tools []tool, told []string) {
+	b := toolbox{host: h}
+	for _, d := range programFolders {
+		b.add(filepath.Join(h.Home, d), filepath.Join(h.Home, d))
+	}
+	for _, t := range toolHomes {
+		usual := filepath.Join(h.Home, t.usual)
+		dir := moved(getenv(t.env), usual)
+		path := filepath.Join(dir, t.part)
+		if t.mark != "" && !isDir(filepath.Join(dir, t.mark)) || !b.add(path, path) {
+			continue
+		}
+		if t.told && dir != usual && plainValue.MatchString(dir) {
+			told = append(told, t.env+"="+dir)
+		}
+	}
+	if dir := goRoot(h.Path); dir != "" {
+		b.add(dir, dir)
+	}
+	for _, c := range packageCaches {
+		usual := filepath.Join(h.Home, c.usual)
+		b.add(cacheFolder(c.env, c.below, usual, getenv), usual)
+	}
+	return b.tools, told
+}
+
+// toolbox gathers tools.
+type toolbox struct {
+	host  host
+	tools []tool
+}
+
+// add takes a folder if it exists and may be shown, and reports that. What another one shows already is not taken twice.
+func (b *toolbox) add(from, at string) bool {
+	real, ok := harmless(b.host, from)
+	if ok && !slices.ContainsFunc(b.tools, func(t tool) bool { return within(at, t.At) }) {
+		b.tools = append(b.tools, tool{real, at})
+	}
+	return ok
+}
+
+// cacheFolder returns where the user has a package cache.
+func cacheFolder(env, below []string, usual string, getenv func(string) string) string {
+	for i, name := range env {
+		list := filepath.SplitList(getenv(name)) // GOPATH may be a list, whose first is the one to download to
+		if len(list) > 0 && filepath.IsAbs(list[0]) {
+			return filepath.Join(list[0], below[i])
+		}
+	}
+	return usual
+}
+
+// moved returns the folder that a variable names, or the usual one.
+func moved(value, usual string) string {
+	if !filepath.IsAbs(value) {
+		return usual
+	}
+	return filepath.Clean(value)
+}
+
+// harmless returns the resolved path of a folder that can be shown: not one that holds a home directory, nor one with
+// keys, nor a part of the running system. The variable that names it may have been set by anyone.
+func harmless(h host, path string) (string, bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !isDir(real) || within(h.Home, real) || h.Account != "" && within(h.Account, real) {
+		return "", false
+	}
+	closed := []string{"/etc", "/proc", "/run", "/sys", "/dev"}
+	for _, d := range homeClosed {
+		closed = append(closed, filepath.Join(h.Home, d), filepath.Join(h.Account, d))
+	}
+	return real, !slices.ContainsFunc(closed, func(d string) bool { return within(real, d) })
+}
+
+// goRoot returns where the Go that PATH leads to lives, or "".
+func goRoot(path []string) string {
+	for _, d := range path {
+		real, err := filepath.EvalSymlinks(filepath.Join(d, "go"))
+		if err != nil || filepath.Base(filepath.Dir(real)) != "bin" {
+			continue
+		}
+		root := filepath.Dir(filepath.Dir(real))
+		if isDir(filepath.Join(root, "src/runtime")) && isDir(filepath.Join(root, "pkg/tool")) {
+			return root
+		}
+		return ""
+	}
+	return ""
+}
