@@ -16,34 +16,42 @@ const chunkBytes = 1000
 // index adds the chunks of e, within the transaction that adds e. Only what
 // was observed or noted is searched.
 func index(ctx context.Context, tx *sql.Tx, e Event) error {
-	ref, text, step, edge := "", "", 1, "max"
-	switch e.Kind {
-	case KindNote:
-		n, err := noteOf(e)
-		if err != nil {
-			return err
-		}
-		ref, text, step, edge = noteRef(n.ID), n.Text, -1, "min"
-	case KindObservation:
-		var o Observation
-		if err := json.Unmarshal(e.Body, &o); err != nil {
-			return fmt.Errorf("observation %d: %w", e.Seq, err)
-		}
-		ref, text = o.ID, strings.Join([]string{o.Cmd, o.Stdin, o.Output}, "\n")
-	default:
-		return nil
+	ref, text, err := indexed(e)
+	if err != nil || ref == "" {
+		return err
+	}
+	step, edge := 1, "max"
+	if e.Kind == KindNote {
+		step, edge = -1, "min"
 	}
 	id := 0
 	if err := tx.QueryRowContext(ctx, "SELECT "+edge+"(0, coalesce("+edge+"(id), 0)) FROM chunk").Scan(&id); err != nil {
 		return err
 	}
-	for _, piece := range split(strings.ReplaceAll(text, "\x00", " ")) {
+	for _, piece := range split(text) {
 		id += step
 		if err := insertChunk(ctx, tx, id, e.Session, ref, piece); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// indexed is the id under which e is found, "" if it is not, and the text of
+// which its chunks are pieces.
+func indexed(e Event) (ref, text string, err error) {
+	switch e.Kind {
+	case KindNote:
+		n, err := noteOf(e)
+		return noteRef(n.ID), n.Text, err
+	case KindObservation:
+		var o Observation
+		if err := json.Unmarshal(e.Body, &o); err != nil {
+			return "", "", fmt.Errorf("observation %d: %w", e.Seq, err)
+		}
+		return o.ID, strings.ReplaceAll(strings.Join([]string{o.Cmd, o.Stdin, o.Output}, "\n"), "\x00", " "), nil
+	}
+	return "", "", nil
 }
 
 func insertChunk(ctx context.Context, tx *sql.Tx, id int, session, ref, text string) error {

@@ -10,7 +10,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// A SchemaError says that a store was made by a newer tether.
+// A SchemaError says that a store was made by a newer tether, or by an older one
+// where it can only be read.
 type SchemaError struct {
 	Have int // the schema of the file
 	Know int // the newest schema that this tether knows
@@ -18,6 +19,9 @@ type SchemaError struct {
 
 // Error names both numbers and the way out.
 func (e *SchemaError) Error() string {
+	if e.Have < e.Know {
+		return fmt.Sprintf("it has schema %d and this tether needs %d; it can be brought to that only where it can be written", e.Have, e.Know)
+	}
 	return fmt.Sprintf("it has schema %d and this tether knows up to %d; use the newer tether, or another state directory",
 		e.Have, e.Know)
 }
@@ -30,9 +34,15 @@ type ChainError struct {
 
 // Error names the event and what is wrong with it.
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("event %d is not as it was written (%s); keep the file and restore a copy, or start with another state directory",
-		e.Seq, e.Cause)
+	return fmt.Sprintf("%s; see what can be saved with: tether fsck",
+		e.what())
 }
+
+func (e *ChainError) what() string {
+	return fmt.Sprintf("event %d is not as it was written (%s)", e.Seq, e.Cause)
+}
+
+var errReadOnly = errors.New("it was opened to be read only; make it and its folder writable, or choose another state directory")
 
 var errMoved = errors.New("the file was removed or replaced while it was open, so nothing more can be kept; start tether again")
 
@@ -45,6 +55,8 @@ const (
 	sqliteFull     = 13
 	sqliteCantOpen = 14
 	sqliteNotADB   = 26
+
+	sqliteShmSize = 10 | 19<<8 // no room for the shared memory of a WAL database
 )
 
 // explain says what was done to which store, why it failed and what to do
@@ -56,25 +68,50 @@ func (s *Store) explain(what string, err error) error {
 	hint := ""
 	switch code := sqliteCode(err); {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case isGuarded(err): // it says what to do
 	case code == sqliteReadonly, code == sqliteCantOpen, errors.Is(err, fs.ErrPermission),
 		errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		hint = "; make it and its folder writable, or choose another state directory"
 	case code == sqliteBusy:
-		hint = "; another tether has held it for 5 seconds: wait for it, or stop it, and try again"
-	case code == sqliteFull, errors.Is(err, syscall.ENOSPC):
+		hint = held(err)
+	case isFull(err):
 		hint = "; free some space and try again: nothing was half-written"
 	case code == sqliteIOErr: // SQLite's words for a full disk, too, where it makes its shared memory
 		hint = "; the disk is full or broken: free some space and try again, or choose another state directory with TETHER_STATE"
 	case code == sqliteCorrupt, code == sqliteNotADB:
-		hint = "; it is damaged: keep the file and restore a copy, or start with another state directory"
+		hint = "; it is damaged: nothing more is written to it; see what is lost with: tether fsck"
 	}
 	return fmt.Errorf("%s state %s: %w%s", what, s.path, err, hint)
 }
 
+// isGuarded reports whether err is one of those that say themselves what can be
+// done.
+func isGuarded(err error) bool {
+	_, guard := errors.AsType[*GuardError](err)
+	_, damage := errors.AsType[*DamageError](err)
+	return guard || damage || errors.Is(err, errReadOnly)
+}
+
+// held names who has the lock that a write waited for.
+func held(err error) string {
+	e, ok := errors.AsType[*errHeld](err)
+	if !ok {
+		return "; another tether holds it: wait for it, or stop it, and try again"
+	}
+	who := "another tether"
+	if e.holder != "" {
+		who = e.holder
+	}
+	return fmt.Sprintf("; %s has held it for %.0f seconds: wait for it, or stop it, and try again", who, e.after.Seconds())
+}
+
 // sqliteCode returns the primary result code in err, 0 if there is none.
-func sqliteCode(err error) int {
+func sqliteCode(err error) int { return extendedCode(err) & 0xff }
+
+// extendedCode returns the extended result code in err, 0 if there is none.
+func extendedCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code() & 0xff
+		return e.Code()
 	}
 	return 0
 }

@@ -37,15 +37,30 @@ type Event struct {
 // can encode. When it returns nil the event is on the disk. Events of the kinds
 // KindObservation and KindNote are indexed in the same transaction.
 //
+// Secrets (SetSecrets) are taken out before. If the disk is full the end of a
+// session is kept nevertheless, in room that was set aside for it.
+//
 // A cancelled ctx is an error like any other: to record an interruption, pass
 // context.WithoutCancel(ctx).
 func (s *Store) Append(ctx context.Context, session, kind string, body any) (Event, error) {
 	raw, err := encode(body)
+	if err == nil {
+		raw, err = s.redact(raw)
+	}
 	if err != nil {
 		return Event{}, s.explain("encode "+kind+" for", err)
 	}
 	e := Event{Session: session, Kind: kind, Body: raw}
-	err = s.write(ctx, "append "+kind+" to", func(tx *sql.Tx) error { return s.add(ctx, tx, &e) })
+	add := func() error {
+		return s.write(ctx, "append "+kind+" to", func(tx *sql.Tx) error { return s.add(ctx, tx, &e) })
+	}
+	if kind == KindStart && s.file != nil {
+		s.makeBallast() // the one of Open may have been used since
+	}
+	err = add()
+	if kind == KindStop && isFull(err) && s.dropBallast() {
+		err = add()
+	}
 	return e, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // fails checks that err names the file, the cause and what to do next.
@@ -59,12 +60,17 @@ func filled(t *testing.T, n int) (path string) {
 
 func wantBad(t *testing.T, path string, seq int64) {
 	t.Helper()
-	n, err := at(t, path).Verify(t.Context())
+	s, err := OpenReadOnly(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n, err := s.Verify(t.Context())
 	bad, ok := errors.AsType[*ChainError](err)
 	if !ok || bad.Seq != seq || n != seq-1 {
 		t.Errorf("got %d sound, %v; want event %d to be bad", n, err, seq)
 	}
-	fails(t, err, fmt.Sprintf("event %d is not as it was written", seq), "keep the file")
+	fails(t, err, fmt.Sprintf("event %d is not as it was written", seq), "tether fsck")
 }
 
 func TestFlippedByte(t *testing.T) {
@@ -92,7 +98,12 @@ func TestZeroedPage(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n, err := at(t, path).Verify(t.Context())
+	s, err := OpenReadOnly(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n, err := s.Verify(t.Context())
 	if bad, ok := errors.AsType[*ChainError](err); !ok || n < 200 || n >= 300 || bad.Seq != n+1 {
 		t.Errorf("got %d sound, %v", n, err)
 	}
@@ -236,8 +247,9 @@ func TestLockedByAnother(t *testing.T) {
 	if _, err := s.writer.Exec("PRAGMA busy_timeout = 20"); err != nil {
 		t.Fatal(err)
 	}
+	s.patience = 100 * time.Millisecond
 	_, err = s.Append(t.Context(), "a", "x", 1)
-	fails(t, err, "locked", "another tether")
+	fails(t, err, "locked", fmt.Sprintf("process %d (", os.Getpid()), "0 seconds: wait for it, or stop it")
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"os"
+	"strings"
 	"time"
 
 	"tether/memory/failpoint"
@@ -24,23 +26,57 @@ var ErrNotFound = errors.New("not found")
 
 // A Store is one database file. Its methods may be called from many
 // goroutines, and several processes may have the same file open: a writer
-// waits up to five seconds for the others.
+// waits up to half a minute for the others.
 type Store struct {
-	path   string      // absolute, or :memory:
-	file   fs.FileInfo // what was opened; nil for :memory:
-	writer *sql.DB     // one connection, so that writes queue here and not in SQLite
-	reader *sql.DB     // a few; the writer itself for :memory:
-	now    func() time.Time
+	path     string      // absolute, or :memory:
+	file     fs.FileInfo // what was opened; nil for :memory:
+	wal      fs.FileInfo // its write-ahead log, once there was one; guarded by writer
+	writer   *sql.DB     // one connection, so that writes queue here and not in SQLite
+	reader   *sql.DB     // a few; the writer itself for :memory:
+	now      func() time.Time
+	readOnly bool
+	secrets  *strings.Replacer // nil: none
+	lost     *LostError        // found at open
+	presence *os.File          // tells a repair that the store is in use
+	copied   string            // folder of the copy that is read; "" for none
+	counted  bool              // in opened
+
+	anywhere bool // see AnyFileSystem
+	statfs   func(dir string) (uint32, error)
+	patience time.Duration
 }
 
-// Close folds the write-ahead log into the file and closes it. The store
-// cannot be used afterwards.
+// Close marks the head, folds the write-ahead log into the file and closes it.
+// The store cannot be used afterwards.
 func (s *Store) Close() error {
-	if s.reader == s.writer {
-		return s.writer.Close()
-	}
-	return errors.Join(s.reader.Close(), s.writer.Close())
+	err := s.Mark(context.Background())
+	return errors.Join(err, s.release())
 }
+
+// release gives back what the store holds, also if it was opened only in part.
+func (s *Store) release() error {
+	var err error
+	if s.reader != nil && s.reader != s.writer {
+		err = s.reader.Close()
+	}
+	if s.writer != nil {
+		err = errors.Join(err, s.writer.Close())
+	}
+	if s.counted {
+		s.counted = false
+		countOpen(s.path, -1)
+	}
+	if s.presence != nil {
+		err = errors.Join(err, s.presence.Close())
+	}
+	if s.copied != "" {
+		err = errors.Join(err, os.RemoveAll(s.copied))
+	}
+	return err
+}
+
+// Path is the file of the store, absolute; ":memory:" for one without.
+func (s *Store) Path() string { return s.path }
 
 // SetClock replaces time.Now as the source of event times. The order of events
 // never depends on it. Call it before the store is shared.
@@ -50,7 +86,10 @@ func (s *Store) SetClock(now func() time.Time) { s.now = now }
 // lock of the database is taken at its beginning (_txlock), so that what do
 // reads is still true when it writes.
 func (s *Store) write(ctx context.Context, what string, do func(*sql.Tx) error) error {
-	tx, err := s.writer.BeginTx(ctx, nil)
+	if s.readOnly {
+		return s.explain(what, errReadOnly)
+	}
+	tx, err := s.begin(ctx)
 	if err != nil {
 		return s.explain(what, err)
 	}

@@ -31,9 +31,15 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 }
 
+// newestSchema is the number of the last migration.
+func newestSchema() (int, error) {
+	files, err := migrations.ReadDir("migration")
+	return len(files), err
+}
+
 // step makes at most one step and returns the schema that it found.
 func (s *Store) step(ctx context.Context, know int, script func(have int) ([]byte, error)) (have int, err error) {
-	tx, err := s.writer.BeginTx(ctx, nil)
+	tx, err := s.begin(ctx)
 	if err != nil {
 		return 0, err
 	}

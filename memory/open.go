@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -23,32 +25,41 @@ const readers = 4
 // Open opens the store at path, and makes it (mode 0600) and its directory
 // (0700) if they are missing. ":memory:" is a store that is gone when closed.
 //
-// Open writes nothing to a store that is there, but takes its lock once, so
-// that a store that cannot be written fails here and not in the middle of a
-// task. A store of a newer tether is refused with a *SchemaError.
-func Open(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path, now: time.Now}
-	if err := s.open(ctx); err != nil {
-		if s.writer != nil {
-			s.writer.Close()
-		}
-		return nil, s.explain("open", err)
+// It takes the lock once, so that a store that cannot be written fails here and
+// not in the middle of a task, and looks for damage in a bounded time. These are
+// refused: a store of a newer tether (*SchemaError), one that other users own or
+// can write (*GuardError), one on a network file system (see AnyFileSystem) and a
+// damaged one (*DamageError), of which a copy is made. Events that are missing at
+// the end of the log do not keep it from being used: see Lost.
+func Open(ctx context.Context, path string, options ...Option) (*Store, error) {
+	s := newStore(path, options)
+	err := s.open(ctx)
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	_ = s.release() // err is the one that counts
+	if damage := damageOf(err); damage != nil {
+		damage.Copy, _ = s.setAside() // none is no reason to hide the damage
+		err = damage
+	}
+	return nil, s.explain("open", err)
+}
+
+func newStore(path string, options []Option) *Store {
+	s := &Store{path: path, now: time.Now, statfs: fileSystem, patience: patience}
+	for _, set := range options {
+		set(s)
+	}
+	return s
 }
 
 func (s *Store) open(ctx context.Context) error {
-	name := ":memory:"
-	if s.path != name {
-		abs, err := filepath.Abs(s.path)
-		if err != nil {
+	name := s.path
+	if name != ":memory:" {
+		var err error
+		if name, err = s.take(); err != nil {
 			return err
 		}
-		s.path = abs
-		if s.file, err = prepare(abs); err != nil {
-			return err
-		}
-		name = (&url.URL{Scheme: "file", Path: abs}).String()
 	}
 	var err error
 	if s.writer, err = connect(name, "journal_mode(WAL)"); err != nil {
@@ -67,12 +78,49 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.reader.SetMaxOpenConns(readers)
 	s.reader.SetMaxIdleConns(readers)
-	return nil
+	if err := s.sample(ctx); err != nil {
+		return err
+	}
+	s.makeBallast()
+	return s.settle(ctx)
 }
+
+// take checks who owns the directory, says that the store is in use, makes the
+// file if it is missing, and returns its address for SQLite.
+func (s *Store) take() (string, error) {
+	abs, err := filepath.Abs(s.path)
+	if err != nil {
+		return "", err
+	}
+	s.path = abs
+	if err := s.guard(); err != nil {
+		return "", err
+	}
+	s.presence, err = flock(s.beside("lock", ".store"), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.New("it is being repaired by another tether; try again when that is done")
+	}
+	if err != nil {
+		return "", err
+	}
+	if s.file, err = s.prepare(); err != nil {
+		return "", err
+	}
+	s.count()
+	return address(abs), nil
+}
+
+// count says that SQLite has the file open from now on.
+func (s *Store) count() {
+	s.counted = true
+	countOpen(s.path, 1)
+}
+
+func address(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
 // connect returns a pool of connections, none of them open yet, that differ
 // from SQLite's defaults where those trust the file or the disk too much.
-func connect(name, pragma string) (*sql.DB, error) {
+func connect(name, pragma string, options ...string) (*sql.DB, error) {
 	sync := "synchronous(FULL)" // a step takes seconds, a sync a millisecond
 	if failpoint.Bug("no-sync") {
 		sync = "synchronous(OFF)"
@@ -84,37 +132,49 @@ func connect(name, pragma string) (*sql.DB, error) {
 		"foreign_keys(1)", "trusted_schema(0)", "cell_size_check(1)",
 		"mmap_size(0)", // a damaged file must be an error, not a SIGBUS
 	}}
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		q.Set(key, value)
+	}
 	return sql.Open("sqlite", name+"?"+q.Encode())
 }
 
-// prepare makes what is missing of the file and its directory, and takes the
-// file from other users. It never opens a file that is there: closing it again
-// would drop every lock that this process holds on it.
-func prepare(path string) (fs.FileInfo, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+// prepare makes the file if it is missing, and never instead of one that has
+// held events. It does not open a file that is there: closing it again would
+// drop every lock that this process holds on it.
+func (s *Store) prepare() (fs.FileInfo, error) {
+	info, err := os.Lstat(s.path)
+	if err == nil && info.Size() > 0 {
+		return info, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err == nil {
-		defer f.Close()
-		return f.Stat()
+	if cause := s.remains(err != nil); cause != "" {
+		return nil, &DamageError{Cause: cause}
 	}
-	if !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return os.Lstat(s.path) // another process was faster
 	}
-	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is a %s, not a database file", kindOf(info.Mode()))
+	defer f.Close()
+	return f.Stat()
+}
+
+// remains says what shows that there was a database where there is none or an
+// empty one; "" if nothing does.
+func (s *Store) remains(gone bool) string {
+	state := "empty" // as it is, too, while another process makes it
+	if gone {
+		state = "gone"
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(path, 0o600); err != nil {
-			return nil, err
-		}
+	if h, there, _ := s.readHead(); there {
+		return fmt.Sprintf("the database is %s, but event %d had been acknowledged", state, h.seq)
 	}
-	return info, nil
+	if info, err := os.Lstat(s.path + "-wal"); gone && err == nil && info.Size() > 0 {
+		return "the database is gone, but its write-ahead log is there"
+	}
+	return ""
 }
 
 func kindOf(m fs.FileMode) string {
@@ -127,15 +187,23 @@ func kindOf(m fs.FileMode) string {
 	return "device or pipe"
 }
 
-// moved reports whether the file was removed or replaced since it was opened.
-// SQLite would go on acknowledging writes that nobody can ever read.
+// moved reports whether the file, or its write-ahead log, was removed or
+// replaced since it was opened. SQLite would go on acknowledging writes that
+// nobody can ever read. Only who has the writer may call it.
 func (s *Store) moved() error {
 	if s.file == nil {
 		return nil
 	}
 	info, err := os.Lstat(s.path)
-	if err == nil && os.SameFile(info, s.file) {
-		return nil
+	if err != nil || !os.SameFile(info, s.file) {
+		return errMoved
 	}
-	return errMoved
+	wal, err := os.Lstat(s.path + "-wal")
+	switch {
+	case s.wal == nil && err == nil:
+		s.wal = wal // while it is open SQLite never makes another one
+	case s.wal != nil && (err != nil || !os.SameFile(wal, s.wal)):
+		return errMoved
+	}
+	return nil
 }

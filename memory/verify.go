@@ -3,8 +3,10 @@ package memory
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -21,21 +23,17 @@ func (s *Store) Verify(ctx context.Context) (sound int64, err error) {
 }
 
 func (s *Store) verify(ctx context.Context) (sound int64, err error) {
-	rows, err := s.reader.QueryContext(ctx,
-		"SELECT seq, session, kind, at, CAST(body AS BLOB), prev_hash, hash FROM event ORDER BY seq")
+	rows, err := s.reader.QueryContext(ctx, chain+" ORDER BY seq")
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
 	last := []byte{}
 	for rows.Next() {
-		var e Event
-		var at int64
-		var prev, hash []byte
-		if err := rows.Scan(&e.Seq, &e.Session, &e.Kind, &at, (*[]byte)(&e.Body), &prev, &hash); err != nil {
-			return sound, &ChainError{sound + 1, "a value has the wrong type: " + err.Error()}
+		e, prev, hash, err := scanLink(rows)
+		if err != nil {
+			return sound, &ChainError{sound + 1, err.Error()}
 		}
-		e.At = time.Unix(0, at)
 		if cause := e.fault(sound+1, last, prev, hash); cause != "" {
 			return sound, &ChainError{sound + 1, cause}
 		}
@@ -43,6 +41,19 @@ func (s *Store) verify(ctx context.Context) (sound int64, err error) {
 		sound++
 	}
 	return sound, rows.Err()
+}
+
+// chain selects what scanLink reads.
+const chain = "SELECT seq, session, kind, at, CAST(body AS BLOB), prev_hash, hash FROM event"
+
+// scanLink reads an event with what ties it to the one before it.
+func scanLink(rows *sql.Rows) (e Event, prev, hash []byte, err error) {
+	var at int64
+	if err := rows.Scan(&e.Seq, &e.Session, &e.Kind, &at, (*[]byte)(&e.Body), &prev, &hash); err != nil {
+		return e, nil, nil, fmt.Errorf("a value has the wrong type: %w", err)
+	}
+	e.At = time.Unix(0, at)
+	return e, prev, hash, nil
 }
 
 // fault says what is wrong with e, which should have the number seq and stand

@@ -1,0 +1,251 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The parts of a store in which Check looks for problems.
+const (
+	PartFile  = "file"  // the database, its folder and their modes
+	PartLog   = "log"   // the events
+	PartHead  = "head"  // what had been acknowledged
+	PartIndex = "index" // what is derived from the events
+)
+
+// A Problem is something that is not as it should be.
+type Problem struct {
+	Part string // one of the Part constants
+	What string // in plain words
+	Fix  string // what can be done
+}
+
+// A Report is what a check found.
+type Report struct {
+	Path     string
+	Events   int64     // sound ones, counted from the first
+	Problems []Problem // none: everything is as it was written
+}
+
+func (r *Report) add(part, fix, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{part, fmt.Sprintf(format, args...), fix})
+}
+
+// Has reports whether there is a problem in one of the parts.
+func (r *Report) Has(parts ...string) bool {
+	for _, p := range r.Problems {
+		for _, part := range parts {
+			if p.Part == part {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// What can be done, in the words of Problem.
+const (
+	fixRepair = "tether fsck --repair"
+	fixSave   = "tether fsck --repair saves what can be read into a new file and keeps the damaged one"
+)
+
+// Inspect checks the store at path without changing it, and also if it is so
+// damaged that it cannot be opened. The error is for what kept it from looking:
+// there is no store (fs.ErrNotExist), or it must not be read.
+func Inspect(ctx context.Context, path string, options ...Option) (Report, error) {
+	s := newStore(path, options)
+	s.readOnly = true
+	r := Report{Path: path}
+	err := s.openReadOnly(ctx)
+	defer s.release()
+	r.Path = s.path
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if cause := s.remains(true); cause != "" {
+			r.add(PartFile, "put the database back from a backup, or begin anew by removing the folder "+filepath.Dir(s.path), "%s", cause)
+			return r, nil
+		}
+		return r, s.explain("check", err)
+	case damages(err):
+		r.add(PartFile, fixSave, "the file is no database any more: %v", err)
+		return r, nil
+	case err != nil:
+		return r, s.explain("check", err)
+	}
+	if cause := s.remains(false); s.file.Size() == 0 && cause != "" {
+		r.add(PartFile, "put the database back from a backup, or begin anew by removing the folder "+filepath.Dir(s.path), "%s", cause)
+		return r, nil
+	}
+	if err := s.readable(ctx); err != nil {
+		if _, old := errors.AsType[*SchemaError](err); old || !damages(err) {
+			return r, s.explain("check", err)
+		}
+	}
+	return s.Check(ctx)
+}
+
+// Check reads everything and compares it: the structure of the file, the chain
+// of the events, the head beside it, and the full-text index with the events.
+// It changes nothing and takes about a second for 10,000 events.
+func (s *Store) Check(ctx context.Context) (Report, error) {
+	r := Report{Path: s.path}
+	s.checkModes(&r)
+	bad, err := quickCheck(ctx, s.reader)
+	if err != nil && !damages(err) {
+		return r, s.explain("check", err)
+	}
+	if len(bad) == 0 && err != nil {
+		bad = []string{err.Error()}
+	}
+	if len(bad) > 0 && !onlyIndex(bad) {
+		r.add(PartFile, fixSave, "its structure is broken: %s", strings.Join(bad, "; "))
+	}
+	if r.Events, err = s.Verify(ctx); err != nil {
+		broken, ok := errors.AsType[*ChainError](err)
+		if !ok {
+			return r, err
+		}
+		r.add(PartLog, fixSave, "%s; the %d before it are sound", broken.what(), broken.Seq-1)
+	}
+	if err := s.checkHead(ctx, &r); err != nil {
+		return r, s.explain("check", err)
+	}
+	if r.Has(PartFile, PartLog) {
+		return r, nil // the index is made again with the rest
+	}
+	return r, s.explain("check", s.checkIndex(ctx, &r, bad))
+}
+
+// checkModes looks at who may read and write the files.
+func (s *Store) checkModes(r *Report) {
+	if s.file == nil {
+		return
+	}
+	for _, path := range append([]string{filepath.Dir(s.path), s.beside(headFile)}, s.files()...) {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			continue
+		}
+		mode := fs.FileMode(0o600)
+		if info.IsDir() {
+			mode = 0o700
+		}
+		if foreign := s.foreign(path, info, mode); foreign != nil {
+			r.add(PartFile, foreign.Repair, "%s %s", path, foreign.Cause)
+		}
+	}
+}
+
+func (s *Store) checkHead(ctx context.Context, r *Report) error {
+	if s.file == nil {
+		return nil
+	}
+	lost, err := s.compare(ctx, s.reader)
+	if damages(err) {
+		return nil // the log's own problem
+	}
+	if lost != nil {
+		what, _, _ := strings.Cut(lost.Error(), "\n")
+		r.add(PartHead, "nothing brings them back; the next run says so in the log and goes on, and so does "+fixRepair, "%s", what)
+	}
+	return err
+}
+
+// checkIndex compares the full-text index with its texts, and those with the
+// events.
+func (s *Store) checkIndex(ctx context.Context, r *Report, bad []string) error {
+	what := strings.Join(bad, "; ")
+	for _, look := range []func(context.Context) (string, error){s.textFault, s.termFault} {
+		if what != "" {
+			break
+		}
+		var err error
+		what, err = look(ctx)
+		if sqliteCode(err) == sqliteCorrupt {
+			what, err = err.Error(), nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if what != "" {
+		r.add(PartIndex, fixRepair+" makes it again from the log; a search may miss things until then", "the full-text index is not that of the events: %s", what)
+	}
+	return nil
+}
+
+// textFault says which indexed text is not as Rebuild would make it; "" if none.
+func (s *Store) textFault(ctx context.Context) (string, error) {
+	next := map[int]int{1: 1, -1: -1} // id of the next chunk, by the sign of ids
+	for seq := int64(0); ; {
+		some, err := events(ctx, s.reader, "seq > ? AND kind IN ('observation', 'note') ORDER BY seq LIMIT 20", seq)
+		if err != nil {
+			return "", err
+		}
+		if len(some) == 0 {
+			break
+		}
+		for _, e := range some {
+			if what, err := s.chunksFault(ctx, e, next); what != "" || err != nil {
+				return what, err
+			}
+			seq = e.Seq
+		}
+	}
+	have := 0
+	err := s.reader.QueryRowContext(ctx, "SELECT count(*) FROM chunk").Scan(&have)
+	if want := next[1] - next[-1] - 2; err == nil && have != want {
+		return fmt.Sprintf("it has %d texts and the events %d", have, want), nil
+	}
+	return "", err
+}
+
+// chunksFault compares the chunks of e, which have the ids from next on.
+func (s *Store) chunksFault(ctx context.Context, e Event, next map[int]int) (string, error) {
+	ref, text, err := indexed(e)
+	if err != nil {
+		return "", err
+	}
+	step := 1
+	if e.Kind == KindNote {
+		step = -1
+	}
+	for _, piece := range split(text) {
+		var session, id, have string
+		err := s.reader.QueryRowContext(ctx, "SELECT session, ref, text FROM chunk WHERE id = ?", next[step]).Scan(&session, &id, &have)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return "", err
+		}
+		if err != nil || session != e.Session || id != ref || have != piece {
+			return fmt.Sprintf("%s of session %q is not as in event %d", ref, e.Session, e.Seq), nil
+		}
+		next[step] += step
+	}
+	return "", nil
+}
+
+// termFault says what SQLite finds when it compares the index with the texts;
+// "" if nothing, or if it cannot look: it does so only in a transaction that
+// could write.
+func (s *Store) termFault(ctx context.Context) (string, error) {
+	db := s.writer
+	if s.readOnly {
+		var err error
+		if db, err = connect(address(s.path), "cache_size(-2000)"); err != nil {
+			return "", err
+		}
+		defer db.Close()
+	}
+	_, err := db.ExecContext(ctx, "INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
+	switch sqliteCode(err) {
+	case sqliteReadonly, sqliteCantOpen, sqliteIOErr:
+		return "", nil
+	}
+	return "", err
+}

@@ -1,0 +1,270 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A DamageError says that a store is not as SQLite or the log left it. Nothing
+// is written to it any more.
+type DamageError struct {
+	Cause string
+	Copy  string // folder with a copy of the files as they were found; "" if none could be made
+	err   error
+}
+
+// Unwrap is what was found: an error of SQLite, or a *ChainError.
+func (e *DamageError) Unwrap() error { return e.err }
+
+// damageOf is err as a *DamageError; nil if it says nothing about damage.
+func damageOf(err error) *DamageError {
+	if e, ok := errors.AsType[*DamageError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*ChainError](err); ok {
+		return &DamageError{Cause: e.what(), err: err}
+	}
+	if damages(err) {
+		return &DamageError{Cause: err.Error(), err: err}
+	}
+	return nil
+}
+
+// Error says what is wrong, where the copy is, and what can be done.
+func (e *DamageError) Error() string {
+	kept := "nothing was written to it"
+	if e.Copy != "" {
+		kept += ", and a copy is in " + e.Copy
+	}
+	return fmt.Sprintf("it is damaged: %s\n%s\nsee what is lost with: tether fsck, save the rest with: tether fsck --repair", e.Cause, kept)
+}
+
+// checkTime is how long the structure of the file is looked at when a store is
+// opened. A small file is looked at whole, of a large one as much as that: the
+// rest is for tether fsck.
+const checkTime = 8 * time.Millisecond
+
+// samples is how many events are checked at random when a store is opened, and
+// how many of the newest. Each takes about 30 µs.
+const samples = 16
+
+// sample looks for damage, in a bounded time. What is only derived is made
+// again at once.
+func (s *Store) sample(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	bad, err := quickCheck(limited, s.reader)
+	switch {
+	case len(bad) > 0 && onlyIndex(bad):
+		return s.Rebuild(ctx)
+	case len(bad) > 0:
+		return &DamageError{Cause: strings.Join(bad, "; ")}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case damages(err):
+		return err
+	}
+	if err := s.sampleEvents(ctx); err != nil {
+		return err
+	}
+	if bad, err := s.sampleIndex(ctx); bad && err == nil || sqliteCode(err) == sqliteCorrupt {
+		return s.Rebuild(ctx)
+	}
+	return nil
+}
+
+// damages reports whether err says that the file is no sound database.
+func damages(err error) bool {
+	code := sqliteCode(err)
+	return code == sqliteCorrupt || code == sqliteNotADB
+}
+
+// quickCheck returns what SQLite says about the structure of the file; nothing
+// if it is sound. An error means that there was no time, or no way, to look.
+func quickCheck(ctx context.Context, db queryer) ([]string, error) {
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(3)")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var bad []string
+	for rows.Next() {
+		line := ""
+		if err := rows.Scan(&line); err != nil {
+			return bad, err
+		}
+		line = strings.TrimPrefix(strings.Join(strings.Fields(line), " "), "*** in database main *** ")
+		if line != "ok" {
+			bad = append(bad, line)
+		}
+	}
+	return bad, rows.Err()
+}
+
+// onlyIndex reports whether all that SQLite complains of is the full-text index.
+func onlyIndex(bad []string) bool {
+	for _, line := range bad {
+		if !strings.Contains(line, "FTS5 table") {
+			return false
+		}
+	}
+	return true
+}
+
+// sampleEvents checks the newest events and some others against their hashes.
+func (s *Store) sampleEvents(ctx context.Context) error {
+	h, err := s.last(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range int64(samples) {
+		if i >= h.seq {
+			break
+		}
+		for _, seq := range []int64{h.seq - i, 1 + rand.Int64N(h.seq)} {
+			if err := s.checkEvent(ctx, seq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkEvent checks one event and how it follows the one before it.
+func (s *Store) checkEvent(ctx context.Context, seq int64) error {
+	rows, err := s.reader.QueryContext(ctx, chain+" WHERE seq IN (?, ?) ORDER BY seq", seq-1, seq)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	last := []byte{}
+	found := false
+	for rows.Next() {
+		e, prev, hash, err := scanLink(rows)
+		if err != nil {
+			return &ChainError{seq, err.Error()}
+		}
+		if e.Seq != seq {
+			last = hash
+			continue
+		}
+		found = true
+		if cause := e.fault(seq, last, prev, hash); cause != "" {
+			return &ChainError{seq, cause}
+		}
+	}
+	if err := rows.Err(); err != nil || found {
+		return err
+	}
+	return &ChainError{seq, "it is missing"}
+}
+
+// sampleIndex reports whether an indexed text, of the newest and of some others,
+// is not of the observation or note that it is said to be of.
+func (s *Store) sampleIndex(ctx context.Context) (bad bool, err error) {
+	var lo, hi int64
+	err = s.reader.QueryRowContext(ctx, "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM chunk").Scan(&lo, &hi)
+	for i := 0; i < samples && err == nil && !bad && lo < hi; i++ {
+		id := hi
+		if i > 0 {
+			id = lo + rand.Int64N(hi-lo+1)
+		}
+		bad, err = s.strange(ctx, id)
+	}
+	return bad, err
+}
+
+// strange reports whether the first chunk from id on is not of its event.
+func (s *Store) strange(ctx context.Context, id int64) (bool, error) {
+	var session, ref, text string
+	err := s.reader.QueryRowContext(ctx, "SELECT session, ref, text FROM chunk WHERE id >= ? ORDER BY id LIMIT 1", id).Scan(&session, &ref, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	where, args := "kind = 'observation' AND session = ? AND body ->> '$.id' = ?", []any{session, ref}
+	if n, ok := noteID(ref); ok {
+		where, args = "kind = 'note' AND seq = ?", []any{n}
+	}
+	found, err := events(ctx, s.reader, where, args...)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range found {
+		if _, whole, err := indexed(e); err == nil && strings.Contains(whole, text) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// open counts, for each path, the stores of this process that SQLite has open.
+var opened = struct {
+	sync.Mutex
+	count map[string]int
+}{count: map[string]int{}}
+
+func countOpen(path string, by int) {
+	opened.Lock()
+	defer opened.Unlock()
+	opened.count[path] += by
+}
+
+// setAside copies the files of the store as they are into a folder beside it,
+// named after the time of the last change, so that the same state is copied
+// once. No store of this process may have them open: closing the copied file
+// would drop all locks that the process holds on it.
+func (s *Store) setAside() (string, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if n := opened.count[s.path]; n > 0 {
+		return "", fmt.Errorf("%d stores of this process have it open", n)
+	}
+	newest := time.Time{}
+	for _, path := range s.files()[:2] {
+		if info, err := os.Lstat(path); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	dir := s.beside("damaged-" + newest.UTC().Format("20060102T150405.000000"))
+	if _, err := os.Lstat(dir); err == nil {
+		return dir, nil
+	}
+	temp, err := os.MkdirTemp(s.beside(), "copying-")
+	if err != nil {
+		return "", err
+	}
+	for _, path := range append(s.files()[:2:2], s.beside(headFile)) {
+		if err := copyFile(path, filepath.Join(temp, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", errors.Join(err, os.RemoveAll(temp))
+		}
+	}
+	return dir, os.Rename(temp, dir)
+}
+
+// copyFile copies a regular file and puts the copy on the disk.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
