@@ -196,10 +196,10 @@ func (r *run) repeated(call window.Call, text string) {
 // add commits a turn to the log and to the window.
 func (r *run) add(t window.Turn, d Turned) {
 	t.ID = r.next()
-	// The log holds text. What is none must be mended before both see it, or
-	// the window that is computed again would differ.
+	// The log holds text, and no secrets. Both must be seen to before log and
+	// window get it, or the window that is computed again would differ.
 	for _, s := range []*string{&t.Output, &t.Said, &t.Call.Cmd, &t.Call.Stdin} {
-		*s = strings.ToValidUTF8(*s, "\uFFFD")
+		*s = r.Store.Redact(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
 	r.parts.Turns = append(r.parts.Turns, t)
 	// The effect has happened: it is recorded even if the run was just
@@ -207,7 +207,8 @@ func (r *run) add(t window.Turn, d Turned) {
 	ctx := context.Background()
 	err := errors.Join(
 		r.Store.Observe(ctx, r.Session.ID, memory.Observation{ID: t.ID, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Output: t.Output, Status: t.Status}),
-		r.log(ctx, kindTurn, r.complete(t, d)))
+		r.log(ctx, kindTurn, r.complete(t, d)),
+		r.Store.Mark(ctx))
 	if err != nil {
 		r.logErr = errors.Join(r.logErr, err)
 	}
