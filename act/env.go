@@ -41,6 +41,7 @@ type seen map[string][sha256.Size]byte
 // An outcome is what a command leaves behind beside its output.
 type outcome struct {
 	gates   []string // checks of the skill that was taken up
+	found   []string // what a program left for others to run or believe
 	said    []string
 	broken  bool
 	idle    bool // a write of what is there already

@@ -23,6 +23,9 @@ type Result struct {
 	// Gates are the checks of a skill that the model took up: from here on done
 	// counts only if they succeed too.
 	Gates []string
+	// Found is what a program left in the workspace that other programs run or
+	// believe: a line each, for the user and not for the model.
+	Found []string
 	// Err is a fault of the sandbox, the store or the context. It ends the run and
 	// is never shown to the model, which could do nothing about it.
 	Err error
@@ -93,10 +96,10 @@ func (s *Shell) Do(ctx context.Context, line, stdin string) Result {
 // result is what the model is told of a part that is a whole line.
 func (p part) result() Result {
 	if p.err != nil {
-		return Result{Status: Failed, Changed: p.changed, Err: p.err}
+		return Result{Status: Failed, Changed: p.changed, Found: p.found, Err: p.err}
 	}
 	return Result{
-		Gates:  p.gates,
+		Gates: p.gates, Found: p.found,
 		Status: p.status, Done: p.done, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}
@@ -154,12 +157,14 @@ func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
 	case p.op == "|":
 		next := s.line(ctx, s.strip(p.rest), input{first.content, true}, depth+1)
 		next.changed = next.changed || first.changed
+		next.found = append(first.found, next.found...)
 		return next
 	}
 	next := s.line(ctx, s.strip(p.rest), input{}, depth+1)
 	next.content = lines(append(append([]string{first.content}, first.said...), next.content))
 	next.changed = next.changed || first.changed
 	next.broken = next.broken || first.broken
+	next.found = append(first.found, next.found...)
 	return next
 }
 

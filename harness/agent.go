@@ -42,6 +42,10 @@ type Agent struct {
 	Session memory.Session // made by Store.NewSession
 	Setup   Setup          // for the log: how the session was set up
 
+	Protect    []string // patterns of the files that the gates are made of: a change of one is never a pass
+	GateChange string   // GateFails ("" too) or GateReports: what a change of a gate's own script means
+	Network    *Network // what commands asked the network for; nil: nobody listens
+
 	// Notify follows the run; nil is nobody. It is called from the goroutine
 	// of Do and must not block.
 	Notify func(Event)

@@ -9,15 +9,18 @@ type Event struct {
 	Session string `json:"session,omitempty"` // start
 	Task    string `json:"task,omitempty"`    // start
 	Model   string `json:"model,omitempty"`   // start
+	Sandbox string `json:"sandbox,omitempty"` // start: the profile
+	Network string `json:"network,omitempty"` // start: what commands reach
 
-	N         int     `json:"n,omitempty"`         // act, observation: the step
-	Cmd       string  `json:"cmd,omitempty"`       // act; gate: its command line
-	Stdin     string  `json:"stdin,omitempty"`     // act
-	Recovered string  `json:"recovered,omitempty"` // act: the dialect the call was found in
-	Obs       string  `json:"obs,omitempty"`       // observation
-	Status    int     `json:"status"`              // observation, gate
-	Output    string  `json:"output,omitempty"`    // observation: as the model sees it; gate; warning
-	Seconds   float64 `json:"seconds,omitempty"`   // act: of the model; observation, gate: of the command
+	N         int      `json:"n,omitempty"`         // act, observation: the step
+	Cmd       string   `json:"cmd,omitempty"`       // act; gate: its command line
+	Stdin     string   `json:"stdin,omitempty"`     // act
+	Recovered string   `json:"recovered,omitempty"` // act: the dialect the call was found in
+	Obs       string   `json:"obs,omitempty"`       // observation
+	Status    int      `json:"status"`              // observation, gate
+	Output    string   `json:"output,omitempty"`    // observation: as the model sees it; gate; warning
+	Changed   []string `json:"changed,omitempty"`   // gate: files it is made of that were changed
+	Seconds   float64  `json:"seconds,omitempty"`   // act: of the model; observation, gate: of the command
 
 	Prompt     int   `json:"prompt,omitempty"`         // cache: tokens of the request
 	Cached     int   `json:"cached,omitempty"`         // cache: the part that the server still held

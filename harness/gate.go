@@ -28,6 +28,9 @@ type GateResult struct {
 	Cmd    string `json:"cmd"`
 	Status int    `json:"status"`
 	Tries  int    `json:"tries"`
+	// Changed are files that the gate is made of and that are not what they were
+	// before the first act. With the status act.Denied the gate did not judge.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // cannotRun says whether status is one of a gate that did not get to judge:
@@ -42,9 +45,13 @@ func cannotRun(status int) bool {
 func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.Result {
 	r.outcome.Report = res.Report
 	for i, g := range r.Gates {
+		if names := r.tampered(g, true); len(names) > 0 {
+			return r.gateChanged(ctx, i, names)
+		}
 		r.Check.Env.Dir = ""
 		began := time.Now()
 		got := r.Check.Program(ctx, g.Cmd)
+		r.report(got)
 		if got.Err != nil {
 			return got
 		}
@@ -52,8 +59,13 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 			return act.Result{Err: context.Cause(ctx)}
 		}
 		gate := &r.outcome.Gates[i]
-		gate.Status, gate.Tries = got.Status, gate.Tries+1
-		r.tell(Event{Type: EventGate, N: r.steps, Cmd: g.Cmd, Status: got.Status, Output: got.Output, Seconds: seconds(time.Since(began))})
+		// The gate may run what the model wrote: what it is made of is looked at
+		// again after it.
+		if names := r.tampered(g, true); len(names) > 0 {
+			return r.gateChanged(ctx, i, names)
+		}
+		gate.Status, gate.Tries, gate.Changed = got.Status, gate.Tries+1, r.tampered(g, false)
+		r.tell(Event{Type: EventGate, N: r.steps, Cmd: g.Cmd, Status: got.Status, Output: got.Output, Seconds: seconds(time.Since(began)), Changed: gate.Changed})
 		if err := r.log(ctx, kindGate, gate); err != nil {
 			return act.Result{Err: err}
 		}
@@ -74,6 +86,9 @@ func (r *run) takeUp(lines []string) {
 		if !slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Cmd == line }) {
 			r.Gates = append(slices.Clip(r.Gates), Gate{Cmd: line})
 			r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: line})
+			if more, err := r.sealsOf(Gate{Cmd: line}); err == nil {
+				r.Setup.Seals = append(slices.Clip(r.Setup.Seals), more...)
+			}
 		}
 	}
 }
@@ -107,9 +122,3 @@ func (r *run) gateStop() Stop {
 	}
 	return GateFailed
 }
-
-// What a change of a gate's own script means: the values of Agent.GateChange.
-const (
-	GateFails   = "fail"   // the gate cannot judge any more; the default
-	GateReports = "report" // it is told, and the gate counts: the script is what was to be mended
-)

@@ -20,6 +20,7 @@ const (
 	kindTurn    = "turn"    // Turned: what the model is shown of a step
 	kindGate    = "gate"    // GateResult
 	kindStop    = "stop"    // Outcome
+	kindNetwork = "network" // Asked: what the proxy answered
 	kindResume  = "resume"  // Setup: what it is from here on; System and Prompt only if they were lost
 	kindMessage = "message" // Said: what a person has to say in the middle
 )
@@ -34,7 +35,10 @@ func Abandon(ctx context.Context, store *memory.Store, session string, o Outcome
 type Setup struct {
 	Model    string        `json:"model"`
 	Sandbox  string        `json:"sandbox"`
-	Root     string        `json:"root"` // the workspace
+	Network  string        `json:"network,omitempty"` // what commands reach: off, proxy, host
+	Allow    []string      `json:"allow,omitempty"`   // hosts, where that is proxy
+	Seals    []Seal        `json:"seals,omitempty"`   // the files that the gates are made of
+	Root     string        `json:"root"`              // the workspace
 	Commands []string      `json:"commands"`
 	System   string        `json:"system"`
 	Prompt   string        `json:"prompt"` // the task as the model reads it

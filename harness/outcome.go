@@ -91,16 +91,18 @@ type Outcome struct {
 	Steps   int          `json:"steps"`  // replies of the model
 	Model   string       `json:"model"`
 	Sandbox string       `json:"sandbox"` // the profile
+	Network string       `json:"network"` // what commands could reach: off, proxy, host
 	Gates   []GateResult `json:"gates"`
 	Tokens  Count        `json:"tokens"`
 	Seconds float64      `json:"seconds"`
 	Changed []string     `json:"changed"` // files, as the workspace shows them
+	Planted []string     `json:"planted"` // what commands left for other programs to run or believe
 	Error   string       `json:"error,omitempty"`
 }
 
 // Failure is the outcome of a run that could not begin.
 func Failure(task string, stop Stop, err error) Outcome {
-	return Outcome{V: 1, Task: task, Stop: stop, Exit: stop.Exit(), Gates: []GateResult{}, Changed: []string{}, Error: err.Error()}
+	return Outcome{V: 1, Task: task, Stop: stop, Exit: stop.Exit(), Gates: []GateResult{}, Changed: []string{}, Planted: []string{}, Error: err.Error()}
 }
 
 // A TaskError says that a task is too long for the model's window.

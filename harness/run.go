@@ -31,7 +31,7 @@ type run struct {
 // can be ended also if there is an error.
 func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	r := a.newRun(task)
-	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model})
+	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network})
 	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task))}
 	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
 		return r, &TaskError{need, have}
@@ -42,7 +42,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 // newRun is a run of which nothing has happened.
 func (a *Agent) newRun(task string) *run {
 	r := &run{Agent: a, started: time.Now(), changed: func() []string { return nil }}
-	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Gates: []GateResult{}, Changed: []string{}}
+	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network, Gates: []GateResult{}, Changed: []string{}, Planted: []string{}}
 	for _, g := range a.Gates {
 		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
 	}
@@ -51,7 +51,12 @@ func (a *Agent) newRun(task string) *run {
 
 // setUp commits how the run is made, and notes how the workspace looks.
 func (r *run) setUp(ctx context.Context) error {
-	r.shell = r.Shell.State()
+	seals, err := r.seals()
+	if err != nil {
+		return err
+	}
+	r.shell, r.Setup.Seals = r.Shell.State(), seals
+	r.warnOfScripts()
 	r.Setup.Prompt, r.Setup.Budget, r.Setup.Limits, r.Setup.Shell = r.parts.Task, r.Budget, r.Limits, r.shell
 	if err := r.log(ctx, kindSetup, r.Setup); err != nil {
 		return err
@@ -62,6 +67,7 @@ func (r *run) setUp(ctx context.Context) error {
 
 // look notes how the workspace looks, so that changed can tell what is new.
 func (r *run) look(ctx context.Context) {
+	r.watch()
 	files := r.Shell.Env.Box.Files()
 	before := files.Snapshot(ctx)
 	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
@@ -134,6 +140,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	began := time.Now()
 	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
 	r.took = time.Since(began)
+	r.report(res)
 	if err := failpoint.Here("harness/acted"); err != nil {
 		return act.Result{Err: err}
 	}
