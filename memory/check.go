@@ -65,13 +65,11 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 	err := s.openReadOnly(ctx)
 	defer s.release()
 	r.Path = s.path
+	if gone, ok := errors.AsType[*DamageError](err); ok {
+		r.add(PartFile, s.fixGone(), "%s", gone.Cause)
+		return r, nil
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if cause := s.remains(true); cause != "" {
-			r.add(PartFile, "put the database back from a backup, or begin anew by removing the folder "+filepath.Dir(s.path), "%s", cause)
-			return r, nil
-		}
-		return r, s.explain("check", err)
 	case damages(err):
 		r.add(PartFile, fixSave, "the file is no database any more: %v", err)
 		return r, nil
@@ -79,7 +77,7 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 		return r, s.explain("check", err)
 	}
 	if cause := s.remains(false); s.file.Size() == 0 && cause != "" {
-		r.add(PartFile, "put the database back from a backup, or begin anew by removing the folder "+filepath.Dir(s.path), "%s", cause)
+		r.add(PartFile, s.fixGone(), "%s", cause)
 		return r, nil
 	}
 	if err := s.readable(ctx); err != nil {
@@ -88,6 +86,11 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 		}
 	}
 	return s.Check(ctx)
+}
+
+// fixGone is what can be done without a database.
+func (s *Store) fixGone() string {
+	return "put it back from a backup, or begin anew by moving the folder away: mv " + quote(filepath.Dir(s.path)) + " " + quote(filepath.Dir(s.path)+".old")
 }
 
 // Check reads everything and compares it: the structure of the file, the chain

@@ -13,7 +13,7 @@ import (
 // to the newest schema nor looks for damage: what of a damaged store can be read
 // is read.
 //
-// If the file is missing the error wraps fs.ErrNotExist. A schema that is not
+// If there never was a store at path the error wraps fs.ErrNotExist. A schema that is not
 // the newest is a *SchemaError.
 func OpenReadOnly(ctx context.Context, path string, options ...Option) (*Store, error) {
 	s := newStore(path, options)
@@ -37,6 +37,9 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	}
 	s.path = abs
 	if s.file, err = os.Lstat(abs); err != nil {
+		if cause := s.remains(true); cause != "" {
+			return &DamageError{Cause: cause}
+		}
 		return err
 	}
 	if !s.file.Mode().IsRegular() {

@@ -53,6 +53,8 @@ type RunConfig struct {
 	Tokens int      `toml:"tokens"` // 0: no limit
 	Tools  []string `toml:"tools"`
 	Verify []string `toml:"verify"`
+	// Secrets are names of environment variables whose values are never kept.
+	Secrets []string `toml:"secrets"`
 	// Protect are patterns of the files that the gates are made of, and
 	// GateChange what a change of a gate's own script means: fail or report.
 	Protect    []string `toml:"protect"`
@@ -99,7 +101,7 @@ func Default() Config {
 	return Config{
 		Model:   ModelConfig{Window: b.Window, Constrain: "auto", Seed: 1, MaxTokens: b.Reserve},
 		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail},
-		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Protect: []string{}, GateChange: harness.GateFails},
+		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Secrets: []string{}, Protect: []string{}, GateChange: harness.GateFails},
 		Network: NetworkConfig{Allow: []string{}},
 		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Network: "auto", Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput},
 	}

@@ -69,13 +69,13 @@ func loadConfig(own, workspace string, env func(string) string) (Config, error) 
 	return c, fromEnvironment(&c, env)
 }
 
-// decode reads the text of file over c. Gates, and the files that they are made
-// of, add up.
+// decode reads the text of file over c. Gates, the files that they are made of,
+// and secrets add up.
 func (c *Config) decode(file, text string) error {
 	// The decoder fills a slice that is there in place, and this one is still
 	// somebody else's.
-	verify, protect := slices.Clone(c.Run.Verify), slices.Clone(c.Run.Protect)
-	c.Run.Verify, c.Run.Protect = slices.Clone(verify), slices.Clone(protect)
+	verify, protect, secrets := slices.Clone(c.Run.Verify), slices.Clone(c.Run.Protect), slices.Clone(c.Run.Secrets)
+	c.Run.Verify, c.Run.Protect, c.Run.Secrets = slices.Clone(verify), slices.Clone(protect), slices.Clone(secrets)
 	c.Run.Tools, c.Network.Allow = slices.Clone(c.Run.Tools), slices.Clone(c.Network.Allow)
 	meta, err := toml.Decode(text, c)
 	if err != nil {
@@ -83,6 +83,9 @@ func (c *Config) decode(file, text string) error {
 	}
 	if meta.IsDefined("run", "verify") {
 		c.Run.Verify = append(verify, c.Run.Verify...)
+	}
+	if meta.IsDefined("run", "secrets") {
+		c.Run.Secrets = append(secrets, c.Run.Secrets...)
 	}
 	if meta.IsDefined("run", "protect") {
 		c.Run.Protect = append(protect, c.Run.Protect...)

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"tether/memory"
 )
 
 var lsCommand = &subcommand{
@@ -53,16 +51,6 @@ func listSessions(ctx context.Context, p *program, dir string, n int, asJSON boo
 		fmt.Fprintln(p.Err, "tether: no session here yet")
 	}
 	return nil
-}
-
-// openStore opens the store of a workspace without a sandbox: for commands
-// that only look.
-func openStore(ctx context.Context, p *program, dir string) (*memory.Store, error) {
-	_, state, err := places(p.Getenv, dir)
-	if err != nil {
-		return nil, err
-	}
-	return memory.Open(ctx, state)
 }
 
 // oneLine is s on one line, at most n characters of it.

@@ -117,7 +117,7 @@ func open(ctx context.Context, p *program, c Config, dir, task string) (*workpla
 	if err != nil {
 		return nil, err
 	}
-	if w.Store, err = memory.Open(ctx, state); err != nil {
+	if w.Store, err = openState(ctx, p, c, state); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	userSkills := filepath.Join(filepath.Dir(userConfig(p.Getenv)), "skills")
