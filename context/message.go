@@ -62,6 +62,9 @@ type Reply struct {
 	Recovered string // the dialect that the call was found in; empty for the proper form
 	Cut       bool   // the message ended at the token limit: nothing of it is run
 	Usage     Usage
+	// Partial is what came of an attempt that broke off, also beside an error. It
+	// is for the log: nothing of it is run.
+	Partial string
 	// Overflow is set beside the error that says that the request was more than
 	// the server's window holds: the size of that window in tokens. It is for the
 	// caller to fold and ask again.

@@ -19,11 +19,11 @@ type Model interface {
 }
 
 // Limits end a run that does not end by itself. Zero is no limit, except for
-// Steps.
+// Steps. Steps and Tokens count from the task, or from what the person said last.
 type Limits struct {
-	Steps  int           `json:"steps"`  // replies of the model in the session; 0 is DefaultSteps
+	Steps  int           `json:"steps"`  // replies of the model; 0 is DefaultSteps
 	Time   time.Duration `json:"time"`   // of one run; nanoseconds in JSON
-	Tokens int           `json:"tokens"` // prompt and output of all requests of the session
+	Tokens int           `json:"tokens"` // prompt and output of all requests together
 }
 
 // DefaultSteps is how many replies a task may take. The twelve small tasks
@@ -84,7 +84,7 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 	if r.done {
 		return Done, nil // it was killed between the last gate and its end
 	}
-	for r.steps < r.Limits.Steps {
+	for r.left(r.Limits) > 0 {
 		reply, err := r.ask(ctx)
 		if err != nil {
 			return "", err

@@ -46,7 +46,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 	r.outcome.Report = res.Report
 	for i, g := range r.Gates {
 		if names := r.tampered(g, true); len(names) > 0 {
-			return r.gateChanged(ctx, i, names)
+			return r.gateChanged(ctx, i, names, res)
 		}
 		r.Check.Env.Dir = ""
 		began := time.Now()
@@ -62,7 +62,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 		// The gate may run what the model wrote: what it is made of is looked at
 		// again after it.
 		if names := r.tampered(g, true); len(names) > 0 {
-			return r.gateChanged(ctx, i, names)
+			return r.gateChanged(ctx, i, names, res)
 		}
 		gate.Status, gate.Tries, gate.Changed = got.Status, gate.Tries+1, r.tampered(g, false)
 		r.tell(Event{Type: EventGate, N: r.steps, Cmd: g.Cmd, Status: got.Status, Output: got.Output, Seconds: seconds(time.Since(began)), Changed: gate.Changed})

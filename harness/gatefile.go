@@ -134,8 +134,9 @@ func (r *run) warnOfScripts() {
 }
 
 // gateChanged is the result of a done of which gate i cannot judge: names are
-// files of it that were changed. It is no pass, whatever the gate would say.
-func (r *run) gateChanged(ctx context.Context, i int, names []string) act.Result {
+// files of it that were changed, and res what done returned. It is no pass,
+// whatever the gate would say.
+func (r *run) gateChanged(ctx context.Context, i int, names []string, res act.Result) act.Result {
 	gate := &r.outcome.Gates[i]
 	gate.Status, gate.Tries, gate.Changed = act.Denied, gate.Tries+1, names
 	said := "changed since the start: " + few(names)
@@ -145,7 +146,7 @@ func (r *run) gateChanged(ctx context.Context, i int, names []string) act.Result
 	}
 	r.tries++
 	r.failed, r.shown = true, false
-	return act.Result{Status: act.Failed, Output: "Not done: files of the check were " + said + "\nPut back what they held: they are not yours to change."}
+	return act.Result{Status: act.Failed, Output: "Not done: files of the check were " + said + "\nPut back what they held: they are not yours to change.", Changed: res.Changed, Gates: res.Gates}
 }
 
 // few joins at most six names.

@@ -117,7 +117,9 @@ type Turned struct {
 	Files   []string `json:"files,omitempty"`   // then: those that differ from the start, the first 200
 	Shown   bool     `json:"shown,omitempty"`   // the gate's failure shows a file
 	Done    bool     `json:"done,omitempty"`    // every gate passed
+	Report  string   `json:"report,omitempty"`  // then: of the model
 	Gates   []string `json:"gates,omitempty"`   // that it added
+	Seals   []Seal   `json:"seals,omitempty"`   // then: all that there are now
 	// What the shell remembers: where it is, and the files that it saw anew.
 	Dir  string            `json:"dir,omitempty"`
 	Seen map[string]string `json:"seen,omitempty"`

@@ -4,81 +4,245 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"tether/act"
 	window "tether/context"
 	"tether/memory"
 )
 
 // A History is a session as its log tells it.
 type History struct {
-	Setup    Setup
+	Setup    Setup // with what later runs of the session changed
 	Turns    []window.Turn
 	Steps    []Turned // one a turn
 	Sent     []Sent
-	Received []Received // by request; fewer than Sent if the last one got no reply
-	Unknown  *Intended  // a command that was begun and has no observation
-	Outcome  *Outcome   // nil while the run goes on, or if it was killed
+	Received []Received   // by request; one that got no reply has an empty Sent, at the end it may be missing
+	Unknown  *Intended    // a command that was begun and has no observation
+	Outcome  *Outcome     // nil while a run goes on, or if it was killed
+	Gates    []GateResult // how each gate stood last
+	Tokens   Count        // of all requests
+	Bad      []Bad        // events that could not be read
+
+	state
+	observed map[string]memory.Observation
+	orphan   string        // the observation of a command that has no turn yet
+	gate     bool          // a gate has failed since the newest turn
+	spoken   bool          // a person has said something since the newest run
+	earlier  time.Duration // of the runs before the newest one
+	began    time.Time     // the newest run, and
+	newest   time.Time     // what it did last
 }
 
-// Replay reads the events of one session.
-func Replay(events []memory.Event) (History, error) {
+// A Bad event is one whose body is not what its kind says. The rest of the
+// session is good without it.
+type Bad struct {
+	Seq  int64
+	Kind string
+	Err  error
+}
+
+// Replay reads the events of one session. An event that cannot be read is left
+// out, or stands for what it must have been, and is in Bad.
+func Replay(events []memory.Event) History {
 	var h History
-	observed := map[string]memory.Observation{}
 	for _, e := range events {
-		if err := h.add(e, observed); err != nil {
-			return h, fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
-		}
+		h.add(e)
 	}
-	return h, nil
+	return h
 }
 
-func (h *History) add(e memory.Event, observed map[string]memory.Observation) error {
+// add takes the next event.
+func (h *History) add(e memory.Event) {
 	switch e.Kind {
-	case kindSetup:
-		return json.Unmarshal(e.Body, &h.Setup)
+	case kindSetup, kindResume:
+		h.earlier, h.began, h.newest = h.spent(), e.At, e.At
+	case kindRequest, kindReply, kindIntent, kindGate, kindStop:
+		h.newest = e.At
+	}
+	if err := h.take(e); err != nil {
+		h.Bad = append(h.Bad, Bad{e.Seq, e.Kind, err})
+	}
+}
+
+// spent is how long all runs took, by the clock of the machine.
+func (h *History) spent() time.Duration { return h.earlier + max(h.newest.Sub(h.began), 0) }
+
+// take reads e by its kind. What it adds to a list it adds also if it cannot be
+// read, or everything behind would have another number.
+func (h *History) take(e memory.Event) error {
+	switch e.Kind {
+	case kindSetup, kindResume:
+		return h.setUp(e)
 	case kindRequest:
-		return appendJSON(&h.Sent, e.Body)
+		return h.sent(e.Body)
 	case kindReply:
-		return appendJSON(&h.Received, e.Body)
+		return h.received(e.Body)
 	case kindIntent:
 		h.Unknown = new(Intended)
 		return json.Unmarshal(e.Body, h.Unknown)
 	case kindVain:
-		h.Unknown = nil
+		return h.vain(e.Body)
 	case memory.KindObservation:
-		h.Unknown = nil
-		var o memory.Observation
-		err := json.Unmarshal(e.Body, &o)
-		observed[o.ID] = o
-		return err
+		return h.observe(e.Body)
 	case kindTurn:
-		var t Turned
-		if err := json.Unmarshal(e.Body, &t); err != nil {
-			return err
+		return h.turn(e.Body)
+	case kindMessage:
+		var said Said
+		err := json.Unmarshal(e.Body, &said)
+		h.push(window.Turn{ID: h.next(), User: cmp.Or(said.Text, window.Text("lost", nil))}, Turned{Obs: h.next(), Step: h.steps})
+		h.told(h.Tokens)
+		h.spoken = true
+		return err
+	case kindGate:
+		var g GateResult
+		err := json.Unmarshal(e.Body, &g)
+		if err == nil {
+			h.judged(g)
 		}
-		o := observed[t.Obs]
-		h.Steps = append(h.Steps, t)
-		h.Turns = append(h.Turns, window.Turn{
-			ID: t.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: t.Said, Output: o.Output, Status: o.Status, Next: t.Next,
-		})
+		return err
 	case kindStop:
-		h.Outcome = new(Outcome)
-		return json.Unmarshal(e.Body, h.Outcome)
+		var o Outcome
+		err := json.Unmarshal(e.Body, &o)
+		if err == nil {
+			h.Outcome = &o
+		}
+		return err
 	}
 	return nil
 }
 
-// appendJSON appends the value of body to list.
-func appendJSON[T any](list *[]T, body []byte) error {
-	var v T
-	err := json.Unmarshal(body, &v)
-	*list = append(*list, v)
+// setUp takes how a run of the session was made: the first one, or one that went
+// on with it.
+func (h *History) setUp(e memory.Event) error {
+	h.Outcome, h.spoken = nil, false
+	var now Setup // not into the old one: requests point into that
+	if err := json.Unmarshal(e.Body, &now); err != nil {
+		return err
+	}
+	if now.System != "" {
+		h.shell = now.Shell
+	}
+	now.System, now.Prompt = cmp.Or(now.System, h.Setup.System), cmp.Or(now.Prompt, h.Setup.Prompt)
+	h.Setup = now
+	for _, line := range now.Gates {
+		h.gateOf(line)
+	}
+	return nil
+}
+
+func (h *History) sent(body []byte) error {
+	var s Sent
+	err := json.Unmarshal(body, &s)
+	if err != nil && len(h.Sent) > 0 {
+		s = h.Sent[len(h.Sent)-1] // its folds can only have grown
+	}
+	s.N, s.Wire = len(h.Sent)+1, h.Setup.Wire
+	if err != nil {
+		s.Turns = len(h.Turns)
+	}
+	for len(h.Received) < len(h.Sent) {
+		h.Received = append(h.Received, Received{N: len(h.Received) + 1})
+	}
+	h.Sent = append(h.Sent, s)
+	h.requests = len(h.Sent)
 	return err
+}
+
+func (h *History) received(body []byte) error {
+	var r Received
+	err := json.Unmarshal(body, &r)
+	if err != nil || len(h.Received) >= len(h.Sent) {
+		return err
+	}
+	h.Tokens.Prompt += r.Prompt
+	h.Tokens.Cached += r.Cached
+	h.Tokens.Output += r.Output
+	h.Received = append(h.Received, r)
+	return nil
+}
+
+func (h *History) vain(body []byte) error {
+	var v Vain
+	err := json.Unmarshal(body, &v)
+	if i := h.Unknown; i != nil {
+		h.ran(window.Call{Cmd: i.Cmd, Stdin: i.Stdin}, false, act.Result{Output: v.Output})
+	}
+	h.Unknown, h.again, h.steps = nil, true, max(h.steps, v.Step)
+	return err
+}
+
+func (h *History) observe(body []byte) error {
+	var o memory.Observation
+	err := json.Unmarshal(body, &o)
+	if err != nil && h.Unknown != nil { // that there was one is known all the same
+		o = memory.Observation{ID: h.Unknown.Obs, Cmd: h.Unknown.Cmd, Stdin: h.Unknown.Stdin, Output: window.Text("lost", nil)}
+	}
+	if h.observed == nil {
+		h.observed = map[string]memory.Observation{}
+	}
+	h.observed[o.ID] = o
+	if h.Unknown != nil {
+		h.orphan = o.ID
+	}
+	h.Unknown = nil
+	return err
+}
+
+// turn takes what the window shows of a turn. Of one that cannot be read the
+// observation is left.
+func (h *History) turn(body []byte) error {
+	var d Turned
+	err := json.Unmarshal(body, &d)
+	if err != nil {
+		d = Turned{Obs: h.next(), Step: h.steps + 1, Changed: true, Dir: h.shell.Dir, Files: h.files}
+	}
+	o, ok := h.observed[d.Obs]
+	if !ok {
+		o.Output = window.Text("lost", nil)
+	}
+	h.push(window.Turn{
+		ID: d.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: d.Said, Output: o.Output, Status: o.Status, Next: d.Next,
+	}, d)
+	h.replayed(h.Turns[len(h.Turns)-1], d, h.gate)
+	for _, line := range d.Gates {
+		h.gateOf(line)
+		h.Setup.Seals = d.Seals
+	}
+	h.gate, h.orphan = false, ""
+	return err
+}
+
+func (h *History) push(t window.Turn, d Turned) {
+	h.Turns, h.Steps = append(h.Turns, t), append(h.Steps, d)
+}
+
+// next is the id of the turn that comes next.
+func (h *History) next() string { return obs(len(h.Turns) + 1) }
+
+// judged takes how a gate stood.
+func (h *History) judged(g GateResult) {
+	*h.gateOf(g.Cmd) = g
+	if g.Status != 0 {
+		h.gate = true
+		h.tries++
+	}
+}
+
+// gateOf is the entry of the gate with that line, which is made if there is none.
+func (h *History) gateOf(line string) *GateResult {
+	for i := range h.Gates {
+		if h.Gates[i].Cmd == line {
+			return &h.Gates[i]
+		}
+	}
+	h.Gates = append(h.Gates, GateResult{Cmd: line})
+	return &h.Gates[len(h.Gates)-1]
 }
 
 // Window computes request n again, counted from 1, from the log alone. It
 // returns an error if there was no such request.
-func (h History) Window(n int) (window.Request, error) {
+func (h *History) Window(n int) (window.Request, error) {
 	if n < 1 || n > len(h.Sent) {
 		return window.Request{}, fmt.Errorf("there is no request %d; the session has %d", n, len(h.Sent))
 	}
@@ -86,8 +250,12 @@ func (h History) Window(n int) (window.Request, error) {
 	if s.Turns > len(h.Turns) {
 		return window.Request{}, fmt.Errorf("request %d shows %d turns and the log has %d", n, s.Turns, len(h.Turns))
 	}
-	b := h.Setup.Budget
-	b.Bytes, b.Window, b.Reserve = s.Bytes, cmp.Or(s.Window, b.Window), cmp.Or(s.Reserve, b.Reserve)
 	p := window.Parts{System: h.Setup.System, Task: h.Setup.Prompt, Turns: h.Turns[:s.Turns], Folds: s.Folds}
-	return window.Request{Messages: b.Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
+	return window.Request{Messages: s.budget(h.Setup.Budget).Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
+}
+
+// budget is b as it was when s was sent.
+func (s Sent) budget(b window.Budget) window.Budget {
+	b.Bytes, b.Window, b.Reserve = s.Bytes, cmp.Or(s.Window, b.Window), cmp.Or(s.Reserve, b.Reserve)
+	return b
 }

@@ -52,7 +52,9 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 	r.tell(Event{Type: EventThink, N: r.steps})
 	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh, Without: without}, nil)
 	if err != nil {
-		if reply.Overflow > 0 { // else each request and its reply would no longer stand side by side
+		if reply.Partial != "" { // the error may be that of ctx
+			err = errors.Join(err, r.log(context.WithoutCancel(ctx), kindReply, Received{N: r.requests, Partial: reply.Partial, Error: err.Error()}))
+		} else if reply.Overflow > 0 { // else each request and its reply would no longer stand side by side
 			err = errors.Join(err, r.log(ctx, kindReply, Received{N: r.requests, Overflow: reply.Overflow}))
 			r.Budget = narrowed(r.Budget, reply.Overflow, window.Size(msgs))
 		}
@@ -67,7 +69,7 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
 	return reply, r.log(ctx, kindReply, Received{
 		N: r.requests, Calls: reply.Calls, Text: reply.Text, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
-		Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		Partial: reply.Partial, Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
 		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
 	})
 }

@@ -32,11 +32,20 @@ type run struct {
 func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	r := a.newRun(task)
 	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network})
-	r.parts = window.Parts{System: a.Setup.System, Task: prompt(task, a.facts(ctx, task))}
-	if need, have := a.Budget.Tokens(len(r.parts.Task)), a.Budget.Usable()/2; need > have {
-		return r, &TaskError{need, have}
+	if err := r.frame(ctx, task); err != nil {
+		return r, err
 	}
 	return r, r.setUp(ctx)
+}
+
+// frame makes the part of the window that stays, and checks that it fits.
+func (r *run) frame(ctx context.Context, task string) error {
+	r.parts.System, r.parts.Task = r.Setup.System, prompt(task, r.facts(ctx, task))
+	if need, have := r.Budget.Tokens(len(r.parts.Task)), r.Budget.Usable()/2; need > have {
+		return &TaskError{need, have}
+	}
+	r.shell = r.Shell.State()
+	return nil
 }
 
 // newRun is a run of which nothing has happened.
@@ -55,7 +64,7 @@ func (r *run) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.shell, r.Setup.Seals = r.Shell.State(), seals
+	r.Setup.Seals = seals
 	r.warnOfScripts()
 	r.Setup.Prompt, r.Setup.Budget, r.Setup.Limits, r.Setup.Shell = r.parts.Task, r.Budget, r.Limits, r.shell
 	if err := r.log(ctx, kindSetup, r.Setup); err != nil {
@@ -107,7 +116,7 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 // meant to change a file and copied it is sampled once more, differently, before
 // the copy enters the history, where it would be copied again.
 func (r *run) vain(ctx context.Context, res act.Result) bool {
-	if r.again = res.Idle && !r.again && r.steps < r.Limits.Steps; r.again {
+	if r.again = res.Idle && !r.again && r.left(r.Limits) > 0; r.again {
 		r.logErr = errors.Join(r.logErr, r.log(ctx, kindVain, Vain{r.next(), r.steps, res.Output}))
 	}
 	return r.again
@@ -150,7 +159,9 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 }
 
 // next is the id of the observation that is about to be made.
-func (r *run) next() string { return fmt.Sprintf("obs_%d", len(r.parts.Turns)+1) }
+func (r *run) next() string { return obs(len(r.parts.Turns) + 1) }
+
+func obs(n int) string { return fmt.Sprintf("obs_%d", n) }
 
 // maxIdle is how many calls may change nothing before the model is asked to act.
 // Of the solved small tasks none looked around more than three times in a row.
@@ -177,7 +188,7 @@ func (r *run) note(call window.Call, res act.Result) {
 
 // turned is what the log must know of a call that was run.
 func (r *run) turned(res act.Result) Turned {
-	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Gates: res.Gates}
+	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates}
 }
 
 // missed adds a turn in which the model made no call that could be run.
@@ -227,6 +238,9 @@ func (r *run) complete(t window.Turn, d Turned) Turned {
 	d.Obs, d.Said, d.Next, d.Step = t.ID, t.Said, t.Next, r.steps
 	now := r.Shell.State()
 	d.Dir, d.Seen = now.Dir, news(r.shell, now)
+	if len(d.Gates) > 0 {
+		d.Seals = r.Setup.Seals
+	}
 	if d.Shown = r.shown && r.failed; d.Changed {
 		all := union(r.files, r.changed())
 		d.Files = all[:min(len(all), maxNamed)]
@@ -240,7 +254,7 @@ func (r *run) over() Stop {
 	switch used := r.outcome.Tokens.Prompt + r.outcome.Tokens.Output; {
 	case r.guard.Stalled():
 		return Stalled
-	case r.Limits.Tokens > 0 && used >= r.Limits.Tokens:
+	case r.Limits.Tokens > 0 && used-r.basis >= r.Limits.Tokens:
 		return Tokens
 	case r.tries >= MaxTries:
 		return r.gateStop()

@@ -26,6 +26,11 @@ type state struct {
 	failed   bool // a gate has failed and nothing has changed since
 	tries    int  // of the gates
 	done     bool // every gate passed
+	report   string
+
+	// What was used when the person spoke last: the limits count from there.
+	base  int // replies
+	basis int // tokens
 }
 
 // ran books a call that was run: whether it changed a file, and its result as
@@ -44,12 +49,16 @@ func (s *state) ran(call window.Call, changed bool, res act.Result) {
 	s.results[same(call)] = act.Result{Status: res.Status, Output: strings.ToValidUTF8(res.Output, "\uFFFD")}
 }
 
-// told books that a person said something: whatever was tried in vain may be
-// right now.
-func (s *state) told() {
+// told books that a person said something when so many tokens were used:
+// whatever was tried in vain may be right now, and the limits count anew.
+func (s *state) told(used Count) {
 	s.guard, s.tries = Guard{}, 0
 	s.again, s.broke, s.failed, s.done = false, false, false, false
+	s.base, s.basis = s.steps, used.Prompt+used.Output
 }
+
+// left is how many more replies l allows.
+func (s *state) left(l Limits) int { return l.Steps - (s.steps - s.base) }
 
 // lost books a command of which nobody knows how it ended: everything may have
 // changed, and it may be run again.
@@ -76,7 +85,7 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 			res = act.Result{}
 		}
 		s.ran(t.Call, d.Changed, res)
-		s.again, s.done = false, d.Done
+		s.again, s.done, s.report = false, d.Done, d.Report
 		if gate {
 			s.failed, s.shown = true, d.Shown
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -57,9 +58,9 @@ func (f *showFlags) run(ctx context.Context, p *program, args []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := harness.Replay(events)
-	if err != nil {
-		return err
+	h := harness.Replay(events)
+	for _, bad := range h.Bad {
+		fmt.Fprintf(p.Err, "tether: event %d (%s) cannot be read: %v\n", bad.Seq, bad.Kind, bad.Err)
 	}
 	switch {
 	case f.set("window"):
@@ -87,11 +88,14 @@ func showWindow(p *program, h harness.History, n int, text bool) error {
 	var got harness.Received
 	if n <= len(h.Received) {
 		got = h.Received[n-1]
-	} else {
-		fmt.Fprintln(p.Err, "tether: no reply came to this request, so it is not known for certain that these bytes were sent")
-		got.Shape = lastForm(h)
 	}
-	body, err := llm.Encode(h.Setup.Wire, got.Shape, req)
+	if got.Sent == "" && got.Overflow == 0 {
+		fmt.Fprintln(p.Err, "tether: no reply came to this request, so it is not known for certain that these bytes were sent")
+	}
+	if got.Sent == "" {
+		got.Shape = lastForm(&h, n)
+	}
+	body, err := llm.Encode(h.Sent[n-1].Wire, got.Shape, req)
 	if err != nil {
 		return err
 	}
@@ -105,12 +109,11 @@ func showWindow(p *program, h harness.History, n int, text bool) error {
 	return err
 }
 
-// lastForm is the form of the newest request that got a reply.
-func lastForm(h harness.History) string {
-	if len(h.Received) == 0 {
-		return ""
-	}
-	form, _, _ := strings.Cut(h.Received[len(h.Received)-1].Shape, " ")
+// lastForm is the form of the newest request up to n that got a reply, or else
+// of the newest of all.
+func lastForm(h *harness.History, n int) string {
+	before := harness.History{Received: h.Received[:min(n, len(h.Received))]}
+	form, _, _ := strings.Cut(cmp.Or(before.Shape(), h.Shape()), " ")
 	return form
 }
 
@@ -154,7 +157,7 @@ type shownRequest struct {
 }
 
 func showJSON(p *program, id, task string, h harness.History) error {
-	out := harness.Outcome{V: 1, Session: id, Task: task, Model: h.Setup.Model, Sandbox: h.Setup.Sandbox, Gates: []harness.GateResult{}, Changed: []string{}}
+	out := harness.Outcome{V: 1, Session: id, Task: task, Model: h.Setup.Model, Sandbox: h.Setup.Sandbox, Network: h.Setup.Network, Gates: []harness.GateResult{}, Changed: []string{}, Planted: []string{}}
 	if h.Outcome != nil {
 		out = *h.Outcome
 	}
@@ -198,7 +201,7 @@ func recovered(h harness.History, i int) string {
 func showSteps(w io.Writer, id, task string, h harness.History) {
 	fmt.Fprintf(w, "session %s\n", id)
 	if h.Setup.Model != "" {
-		fmt.Fprintf(w, "model   %s, sandbox %s\n", h.Setup.Model, h.Setup.Sandbox)
+		fmt.Fprintf(w, "model   %s, sandbox %s\n", h.Setup.Model, confines(h.Setup.Sandbox, h.Setup.Network))
 	}
 	fmt.Fprintf(w, "task    %s\n", task)
 	b := h.Setup.Budget

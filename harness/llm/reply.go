@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	window "tether/context"
@@ -32,13 +33,14 @@ func (m *Model) Reply(ctx context.Context, r window.Request, stream func(string)
 		}
 		if err == nil {
 			m.learn(rep)
+			rep.Partial = t.partial
 			return rep, nil
 		}
 		if ctx.Err() != nil {
-			return window.Reply{}, ctx.Err()
+			return window.Reply{Partial: t.partial}, ctx.Err()
 		}
 		if again, err := t.mend(ctx, err); err != nil {
-			return window.Reply{Overflow: t.overflow(err)}, err
+			return window.Reply{Overflow: t.overflow(err), Partial: t.partial}, err
 		} else if !again {
 			rep = t.badTurn()
 			m.learn(rep)
@@ -55,6 +57,7 @@ type turn struct {
 	until                              time.Time // loading is waited for until then
 	emptied, cut, misread, untool, mum bool
 	fault                              string // the server's words on what it could not read
+	partial                            string // what came of the attempts that broke off
 }
 
 // once sends the request one time.
@@ -74,6 +77,7 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 		if context.Cause(wire) == errStalled && ctx.Err() == nil {
 			err = &CutError{errStalled}
 		}
+		t.keep(s)
 		return window.Reply{}, err
 	}
 	rep := Read(raw, t.cfg.Commands)
@@ -86,6 +90,16 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	sum := sha256.Sum256(body)
 	rep.Usage, rep.Sent, rep.Shape = usage, hex.EncodeToString(sum[:]), p.shape()
 	return rep, nil
+}
+
+// keep keeps what has come of an attempt that fails.
+func (t *turn) keep(s *sink) {
+	raw := s.raw()
+	text := raw.Content
+	for _, c := range raw.ToolCalls {
+		text += c.Name + " " + c.Arguments
+	}
+	t.partial = strings.ToValidUTF8(cmp.Or(text, t.partial), "\uFFFD")
 }
 
 // again reports whether an empty reply is worth one more try. The second one
