@@ -70,6 +70,11 @@ func (f *actFlags) run(ctx context.Context, p *program, args []string) error {
 	}
 	calls[len(calls)-1].Stdin = stdin
 	a := w.hand()
+	a.Notify = func(e harness.Event) {
+		if e.Type == harness.EventWarning {
+			fmt.Fprintln(p.Err, "tether:", oneLine(e.Output, 400))
+		}
+	}
 	status, err := a.Hand(ctx, w.Session.Task, calls, func(t window.Turn, took time.Duration) error {
 		return f.print(p, a.Budget, t, took)
 	})
@@ -86,8 +91,8 @@ func (f *actFlags) run(ctx context.Context, p *program, args []string) error {
 func (w *workplace) hand() *harness.Agent {
 	policy := w.Box.Policy()
 	return &harness.Agent{
-		Shell: w.Shell, Budget: w.Config.budget(), Store: w.Store, Session: w.Session, Stop: stopOf,
-		Setup: harness.Setup{Sandbox: string(policy.Profile), Root: policy.Root, Commands: w.Shell.Names(), Version: version()},
+		Shell: w.Shell, Budget: w.Config.budget(), Store: w.Store, Session: w.Session, Stop: stopOf, Network: w.Asked,
+		Setup: harness.Setup{Sandbox: string(policy.Profile), Network: string(policy.Network), Allow: policy.Allow, Root: policy.Root, Commands: w.Shell.Names(), Version: version()},
 	}
 }
 

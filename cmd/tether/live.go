@@ -66,7 +66,7 @@ func (l *live) show(e harness.Event) {
 	l.quiet()
 	switch e.Type {
 	case harness.EventStart:
-		fmt.Fprintf(l.w, "%s %s\n", l.paint(dim, "model"), e.Model)
+		fmt.Fprintf(l.w, "%s %s  %s\n", l.paint(dim, "model"), printable(e.Model), l.paint(dim, "sandbox "+confines(e.Sandbox, e.Network)))
 	case harness.EventThink:
 		l.think()
 	case harness.EventCache:
@@ -80,8 +80,13 @@ func (l *live) show(e harness.Event) {
 		fmt.Fprintf(l.w, "    %s %s\n", l.paint(red, "!"), l.fit(e.Output, 6))
 	case harness.EventGate:
 		word := l.paint(green, "gate passed")
-		if e.Status != 0 {
+		switch {
+		case e.Status != 0 && len(e.Changed) > 0:
+			word = l.paint(red, "gate is no judge, since this was changed: "+l.fit(list(e.Changed, 4), 50))
+		case e.Status != 0:
 			word = l.paint(red, fmt.Sprintf("gate failed (status %d)", e.Status))
+		case len(e.Changed) > 0:
+			word = l.paint(red, "gate passed, and what it is made of was changed: "+l.fit(list(e.Changed, 4), 50))
 		}
 		fmt.Fprintf(l.w, "    %s: %s  %s\n", word, l.fit(e.Cmd, 40), l.paint(dim, fmt.Sprintf("(%.1f s)", e.Seconds)))
 	}

@@ -36,10 +36,25 @@ func (c Config) network() string {
 	return string(sandbox.NetOff)
 }
 
-// checkNetwork refuses what is no network.
+// cannotHave are the networks that a profile does not have.
+var cannotHave = map[sandbox.Profile][]sandbox.Network{
+	sandbox.Full:     {sandbox.NetProxy},
+	sandbox.Off:      {sandbox.NetProxy, sandbox.NetOff},
+	sandbox.Landlock: {sandbox.NetProxy, sandbox.NetHost},
+}
+
+// checkNetwork refuses what is no network, and a host that can never be reached.
 func (c Config) checkNetwork() error {
 	if c.Sandbox.Network != "auto" && !slices.Contains(networks, c.Sandbox.Network) {
 		return fmt.Errorf("sandbox.network is %q; it can be auto, %s", c.Sandbox.Network, strings.Join(networks, ", "))
+	}
+	if slices.Contains(cannotHave[sandbox.Profile(c.Sandbox.Profile)], sandbox.Network(c.network())) {
+		return fmt.Errorf("the network %s does not go with the profile %s; with workspace-write and read-only it does", c.network(), c.Sandbox.Profile)
+	}
+	for _, host := range c.Network.Allow {
+		if err := sandbox.CheckAllow(host); err != nil {
+			return fmt.Errorf("network.allow has %q: %w", host, err)
+		}
 	}
 	return nil
 }

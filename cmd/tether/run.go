@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tether/act"
 	"tether/harness"
+	"tether/sandbox"
 )
 
 var runCommand = &subcommand{
@@ -32,6 +34,8 @@ succeeds. TASK "-" is read from standard input. Exit statuses: tether help exit-
 type runFlags struct {
 	common
 	verify, skills  []string
+	protect         []string
+	mendGate        bool
 	steps, tokens   int
 	limit           time.Duration
 	json, events, q bool
@@ -39,6 +43,8 @@ type runFlags struct {
 
 func (f *runFlags) declare(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.verify, "verify", nil, "a command that must succeed before the task is done (repeatable)")
+	fs.StringArrayVar(&f.protect, "protect", nil, "files that belong to the checks and stay as they are, such as \"tests/**\" (repeatable)")
+	fs.BoolVar(&f.mendGate, "allow-gate-change", false, "the script that a check runs may be changed: that is the task")
 	f.declareModel(fs)
 	fs.IntVar(&f.steps, "max-steps", 0, "replies of the model")
 	fs.DurationVar(&f.limit, "timeout", 0, "time limit of the whole run, such as 10m")
@@ -96,7 +102,7 @@ func (f *runFlags) failed(ctx context.Context, p *program, w *workplace, task st
 		out.Exit = 2
 	}
 	if w != nil {
-		out.Session, out.Sandbox = w.Session.ID, string(w.Box.Policy().Profile)
+		out.Session, out.Sandbox, out.Network = w.Session.ID, string(w.Box.Policy().Profile), string(w.Box.Policy().Network)
 		err = errors.Join(err, harness.Abandon(ctx, w.Store, out.Session, out))
 	}
 	if tell := f.notify(p); tell != nil {
@@ -129,7 +135,29 @@ func (f *runFlags) settings(p *program) (Config, error) {
 	if set("max-tokens") {
 		c.Run.Tokens = f.tokens
 	}
-	return c, verifiable(append(slices.Clone(c.Run.Verify), f.verify...))
+	c.Run.Verify = append(slices.Clip(c.Run.Verify), f.verify...)
+	if err := verifiable(c.Run.Verify); err != nil {
+		return c, err
+	}
+	return c, f.sealed(&c)
+}
+
+// sealed takes over the flags about the files of the gates. A pattern that
+// names nothing protects nothing, and was meant to.
+func (f *runFlags) sealed(c *Config) error {
+	if f.mendGate {
+		c.Run.GateChange = harness.GateReports
+	}
+	c.Run.Protect = append(slices.Clip(c.Run.Protect), f.protect...)
+	if err := checkPatterns(f.protect); err != nil {
+		return usageError{strings.Replace(err.Error(), "run.protect has", "--protect is", 1)}
+	}
+	for _, pattern := range f.protect {
+		if found, err := sandbox.Protectable(f.dir, []string{pattern}); err == nil && len(found) == 0 {
+			return usagef("--protect %s: there is no such file\nname files of the workspace, such as \"tests/**\"", pattern)
+		}
+	}
+	return nil
 }
 
 // verifiable refuses a gate without a command.
@@ -140,9 +168,9 @@ func verifiable(lines []string) error {
 	return nil
 }
 
-// gates are the lines of the configuration, of --verify and of the skills.
+// gates are the lines of the settings, --verify among them, and of the skills.
 func (f *runFlags) gates(w *workplace) ([]harness.Gate, error) {
-	lines := append(append([]string{}, w.Config.Run.Verify...), f.verify...)
+	lines := slices.Clone(w.Config.Run.Verify)
 	for _, name := range f.skills {
 		s, ok := w.Skills.Get(name)
 		if !ok {
@@ -199,11 +227,11 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 // lastLine sums a run up for a person.
 func lastLine(o harness.Outcome) string {
 	if o.Model == "" && o.Error == "" {
-		return fmt.Sprintf("tether: %d by hand, exit status %d, sandbox %s", o.Steps, o.Exit, o.Sandbox)
+		return fmt.Sprintf("tether: %d by hand, exit status %d, sandbox %s", o.Steps, o.Exit, confines(o.Sandbox, o.Network))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "tether: %s: %d steps, %.1f s, %d tokens in (%d cached), %d out, sandbox %s",
-		endings[o.Stop], o.Steps, o.Seconds, o.Tokens.Prompt, o.Tokens.Cached, o.Tokens.Output, o.Sandbox)
+		endings[o.Stop], o.Steps, o.Seconds, o.Tokens.Prompt, o.Tokens.Cached, o.Tokens.Output, confines(o.Sandbox, o.Network))
 	if len(o.Changed) > 0 {
 		fmt.Fprintf(&b, "\ntether: changed: %s", list(o.Changed, 8))
 	}
@@ -234,10 +262,23 @@ var endings = map[harness.Stop]string{
 	harness.Failed:      "an error inside tether",
 }
 
+// confines says what the commands of a run were held by.
+func confines(profile, network string) string {
+	if network == "" {
+		return profile
+	}
+	return profile + ", network " + network
+}
+
 func gateWord(g harness.GateResult) string {
+	changed := list(g.Changed, 4)
 	switch {
 	case g.Tries == 0:
 		return "not run"
+	case changed != "" && g.Status == act.Denied:
+		return "no judge, since this was changed: " + changed
+	case changed != "" && g.Status == 0:
+		return "passed, but look at what it is made of, which was changed: " + changed
 	case g.Status == 0:
 		return "passed"
 	}

@@ -15,8 +15,8 @@ import (
 // like its first one, if there is one. There may be more fields than these.
 var shapes = map[string]string{
 	"act": `{"v":1,"cmd":"","status":0,"output":"","obs":"","ms":0}`,
-	"run": `{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","steps":0,"model":"","sandbox":"",
-		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""]}`,
+	"run": `{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","steps":0,"model":"","sandbox":"","network":"",
+		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""],"planted":[""]}`,
 	"show": `{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","model":"","sandbox":"",
 		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""],
 		"steps":[{"n":0,"cmd":"","stdin":"","status":0,"output":"","obs":""}],
@@ -30,9 +30,9 @@ var shapes = map[string]string{
 
 // eventShapes are the fields that a type of event has besides.
 var eventShapes = map[string]string{
-	"start": `{"session":"","task":"","model":""}`, "act": `{"n":0,"cmd":""}`,
+	"start": `{"session":"","task":"","model":"","sandbox":"","network":""}`, "act": `{"n":0,"cmd":""}`,
 	"observation": `{"n":0,"obs":"","status":0,"output":""}`, "gate": `{"n":0,"cmd":"","status":0}`,
-	"cache": `{"n":0}`, "warning": `{"n":0,"output":""}`,
+	"cache": `{"n":0}`, "warning": `{"output":""}`,
 }
 
 // cmdJSON checks every JSON value of a file. Each stands on a line of its own,

@@ -27,7 +27,8 @@ import (
 // common are the flags that several subcommands share.
 type common struct {
 	dir, model, profile, constrain string
-	tools                          []string
+	network                        string
+	tools, hosts                   []string
 	window                         int
 	fs                             *pflag.FlagSet
 }
@@ -35,7 +36,9 @@ type common struct {
 func (f *common) declare(fs *pflag.FlagSet) {
 	f.fs = fs
 	fs.StringVarP(&f.dir, "dir", "C", ".", "the workspace")
-	fs.StringVar(&f.profile, "sandbox", "", "workspace-write, read-only, full or off")
+	fs.StringVar(&f.profile, "sandbox", "", "workspace-write, read-only, landlock, full or off")
+	fs.StringVar(&f.network, "network", "", "what commands reach: off, proxy or host")
+	fs.StringArrayVar(&f.hosts, "allow-net", nil, "a host that commands reach through the proxy, such as pkg.go.dev (repeatable)")
 	fs.StringSliceVar(&f.tools, "tools", nil, "the commands that the model gets, comma separated")
 }
 
@@ -67,6 +70,17 @@ func (f *common) config(p *program) (Config, error) {
 	if set("tools") {
 		c.Run.Tools = f.tools
 	}
+	if set("network") {
+		c.Sandbox.Network = f.network
+	}
+	if set("allow-net") {
+		c.Network.Allow = append(slices.Clip(c.Network.Allow), f.hosts...)
+		if !set("network") {
+			c.Sandbox.Network = string(sandbox.NetProxy)
+		} else if f.network != string(sandbox.NetProxy) {
+			return c, usagef("--allow-net names a host for the network proxy, and --network is %s\nleave one of them out", f.network)
+		}
+	}
 	if len(c.Run.Tools) == 0 {
 		return c, usagef("no tools: a model without a command can do nothing; list them with: tether config show")
 	}
@@ -85,6 +99,7 @@ type workplace struct {
 	Skills  *skills.Library
 	Shell   *act.Shell
 	Session memory.Session
+	Asked   *harness.Network // what commands asked the network for
 }
 
 // open makes the workplace for one session. This is the only place that says
@@ -98,23 +113,17 @@ func open(ctx context.Context, p *program, c Config, dir, task string) (*workpla
 	if err != nil {
 		return nil, err
 	}
-	if c.Sandbox.Profile == string(sandbox.Off) {
-		fmt.Fprintln(p.Err, "tether: WARNING: the sandbox is off: commands run as you, on everything you can reach")
-	}
+	p.warn(c)
 	cache := filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root))
 	if err := makeOwn(filepath.Dir(state), cache); err != nil {
 		return nil, err
 	}
-	w := &workplace{Config: c}
-	w.Box, err = sandbox.New(ctx, sandbox.Policy{
-		Profile: sandbox.Profile(c.Sandbox.Profile),
-		Root:    root,
-		State:   filepath.Dir(state),
-		Cache:   cache,
-		Timeout: durationOf(c.Sandbox.Timeout),
-		Output:  c.Sandbox.Output,
-	})
+	w := &workplace{Config: c, Asked: new(harness.Network)}
+	policy, err := c.policy(root, filepath.Dir(state), cache, w.Asked)
 	if err != nil {
+		return nil, err
+	}
+	if w.Box, err = sandbox.New(ctx, policy); err != nil {
 		return nil, err
 	}
 	if w.Store, err = openState(ctx, p, c, state); err != nil {
@@ -183,8 +192,10 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 		Store:   w.Store,
 		Session: w.Session,
 		Stop:    stopOf,
+		Protect: w.Config.Run.Protect, GateChange: w.Config.Run.GateChange, Network: w.Asked,
 		Setup: harness.Setup{
 			Model: info.Name, Sandbox: string(w.Box.Policy().Profile), Root: w.Box.Policy().Root,
+			Network: string(w.Box.Policy().Network), Allow: w.Box.Policy().Allow,
 			Commands: w.Shell.Names(), System: window.System(frame), Gates: lines, Version: version(), Wire: model.Wire(),
 		},
 		Limits: harness.Limits{Steps: w.Config.Run.Steps, Time: durationOf(w.Config.Run.Time), Tokens: w.Config.Run.Tokens},
