@@ -69,6 +69,9 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	if name := s.misplaced(line, stdin); name != "" && s.command("write") != nil {
 		p.said = append(p.said, fmt.Sprintf("The program read the text in stdin; %s was not changed by it. To change it: write %s", name, Quote(name)))
 	}
+	if word := unreachable(s.Env.Box.Policy(), got); word != "" {
+		p.said = append(p.said, word)
+	}
 	if moved || got.Status != OK && !inRoot(s.Env.Dir) {
 		p.said = append(p.said, fmt.Sprintf("The working directory is %s.", s.place()))
 	}

@@ -1,0 +1,45 @@
+package act
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tether/sandbox"
+)
+
+// resolver matches what programs print when a name or an address is not reached:
+// of glibc, musl, curl, Go, Node, Python, git and the package managers.
+var resolver = regexp.MustCompile(`(?i)could ?n.t resolve host|could not resolve|temporary failure in name resolution|` +
+	`name or service not known|name does not resolve|no address associated with hostname|no such host|getaddrinfo|` +
+	`enotfound|eai_again|network is unreachable|enetunreach|nodename nor servname|failed to lookup address|` +
+	`dns error|bad address|module lookup disabled by goproxy=off`)
+
+// proxied matches what programs print when the proxy refuses a tunnel.
+var proxied = regexp.MustCompile(`(?i)connect tunnel failed, response 403|tunnel connection failed: 403|proxyconnect|403 forbidden|received http code 403 from proxy`)
+
+// unreachable says in a line why a failed program reached nothing, if that is
+// what its output is about: a model that is not told tries one mirror after the
+// other.
+func unreachable(p sandbox.Policy, o sandbox.Outcome) string {
+	if o.Status == OK || p.Network == sandbox.NetHost {
+		return ""
+	}
+	lost := resolver.MatchString(o.Output)
+	switch {
+	case p.Network == sandbox.NetProxy && (lost || proxied.MatchString(o.Output)):
+		const most = 4 // hosts: the line is paid for on every turn
+		if len(p.Allow) == 0 {
+			return "No host may be reached from here."
+		}
+		hosts := slices.Clone(p.Allow[:min(len(p.Allow), most)])
+		if len(p.Allow) > most {
+			hosts = append(hosts, "…")
+		}
+		return fmt.Sprintf("Only these hosts may be reached: %s", strings.Join(hosts, ", "))
+	case p.Network != sandbox.NetProxy && lost:
+		return "There is no network here: use what is installed."
+	}
+	return ""
+}
