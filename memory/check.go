@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // The parts of a store in which Check looks for problems.
 const (
-	PartFile  = "file"  // the database, its folder and their modes
+	PartFile  = "file"  // the database
+	PartModes = "modes" // who may read and write it
 	PartLog   = "log"   // the events
 	PartHead  = "head"  // what had been acknowledged
 	PartIndex = "index" // what is derived from the events
@@ -130,19 +133,26 @@ func (s *Store) checkModes(r *Report) {
 	if s.file == nil {
 		return
 	}
-	for _, path := range append([]string{filepath.Dir(s.path), s.beside(headFile)}, s.files()...) {
+	all := s.modes()
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		mode := all[path]
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 			continue
 		}
-		mode := fs.FileMode(0o600)
-		if info.IsDir() {
-			mode = 0o700
-		}
-		if foreign := s.foreign(path, info, mode); foreign != nil {
-			r.add(PartFile, foreign.Repair, "%s %s", path, foreign.Cause)
+		if bad := s.foreign(path, info, mode); bad != nil {
+			r.add(PartModes, bad.Repair, "%s %s", path, bad.Cause)
 		}
 	}
+}
+
+// modes are the paths of the state with the modes that they should have.
+func (s *Store) modes() map[string]fs.FileMode {
+	all := map[string]fs.FileMode{filepath.Dir(s.path): 0o700, s.beside(headFile): 0o600}
+	for _, path := range s.files() {
+		all[path] = 0o600
+	}
+	return all
 }
 
 func (s *Store) checkHead(ctx context.Context, r *Report) error {

@@ -210,7 +210,7 @@ func (s *Store) strange(ctx context.Context, id int64) (bool, error) {
 	return true, nil
 }
 
-// open counts, for each path, the stores of this process that SQLite has open.
+// opened counts, for each path, the stores of this process that SQLite has open.
 var opened = struct {
 	sync.Mutex
 	count map[string]int
@@ -234,7 +234,7 @@ func (s *Store) setAside() (string, error) {
 	}
 	newest := time.Time{}
 	for _, path := range s.files()[:2] {
-		if info, err := os.Lstat(path); err == nil && info.ModTime().After(newest) {
+		if info, err := os.Lstat(path); err == nil && info.Size() > 0 && info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
 	}

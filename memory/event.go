@@ -73,12 +73,20 @@ func (s *Store) add(ctx context.Context, tx *sql.Tx, e *Event) error {
 		return err
 	}
 	e.Seq, e.At = last+1, time.Unix(0, s.now().UnixNano()).UTC() // as it is read back
-	_, err = tx.ExecContext(ctx, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)",
-		e.Seq, e.Session, e.Kind, e.At.UnixNano(), string(e.Body), prev, e.sum(prev))
+	_, err = put(ctx, tx, prev, *e)
+	return err
+}
+
+// put adds e behind an event with the hash prev, with the number and the time
+// that it has, and returns its hash.
+func put(ctx context.Context, tx *sql.Tx, prev []byte, e Event) ([]byte, error) {
+	sum := e.sum(prev)
+	_, err := tx.ExecContext(ctx, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)",
+		e.Seq, e.Session, e.Kind, e.At.UnixNano(), string(e.Body), prev, sum)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return index(ctx, tx, *e)
+	return sum, index(ctx, tx, e)
 }
 
 // sum is the hash that stands beside e: of everything in its row but itself.

@@ -86,7 +86,7 @@ func (s *Store) mark(ctx context.Context) error {
 	if err != nil || h.seq == 0 {
 		return err
 	}
-	return replaceFile(s.beside(headFile), fmt.Sprintf("%d %x %s\n", h.seq, h.hash, h.session))
+	return replaceFile(s.beside(headFile), h.String())
 }
 
 // alone waits until no other process marks, or an older head could replace a

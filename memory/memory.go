@@ -40,6 +40,7 @@ type Store struct {
 	presence *os.File          // tells a repair that the store is in use
 	copied   string            // folder of the copy that is read; "" for none
 	counted  bool              // in opened
+	shared   bool              // presence is somebody else's, to close
 
 	anywhere bool // see AnyFileSystem
 	statfs   func(dir string) (uint32, error)
@@ -66,7 +67,7 @@ func (s *Store) release() error {
 		s.counted = false
 		countOpen(s.path, -1)
 	}
-	if s.presence != nil {
+	if s.presence != nil && !s.shared {
 		err = errors.Join(err, s.presence.Close())
 	}
 	if s.copied != "" {

@@ -96,9 +96,8 @@ func (s *Store) take() (string, error) {
 	if err := s.guard(); err != nil {
 		return "", err
 	}
-	s.presence, err = flock(s.beside("lock", ".store"), syscall.LOCK_SH|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errors.New("it is being repaired by another tether; try again when that is done")
+	if s.presence == nil {
+		err = s.register()
 	}
 	if err != nil {
 		return "", err
@@ -108,6 +107,15 @@ func (s *Store) take() (string, error) {
 	}
 	s.count()
 	return address(abs), nil
+}
+
+// register says that the store is in use, until it is closed.
+func (s *Store) register() (err error) {
+	s.presence, err = flock(s.beside("lock", ".store"), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.New("it is being repaired by another tether; try again when that is done")
+	}
+	return err
 }
 
 // count says that SQLite has the file open from now on.

@@ -39,7 +39,7 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, actCommand, showCommand, lsCommand, skillCommand, modelsCommand,
+		runCommand, actCommand, showCommand, lsCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
 		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
 	}
 }
