@@ -41,6 +41,7 @@ func options(p Policy, h host, t tree, dir string, shell bool) []string {
 	} else {
 		v.system(h)
 		v.private(p, h)
+		v.network(p, h)
 		v.workspace(p, t)
 	}
 	for _, d := range t.Hide {
@@ -177,15 +178,15 @@ var limits = []struct {
 // shim returns the program that sets the limits and then becomes the command. It also turns a program that is missing
 // into status 127, which the launcher would report as 1.
 func shim(p Policy, h host) []string {
-	if p.Profile == Off { // limits would count, and so hit, the user's other processes
+	switch {
+	case p.Profile == Off: // limits would count, and so hit, the user's other processes
 		return []string{"/bin/sh", "-c", `exec "$@"`, "sh"}
+	case shimmed(p):
+		return shimArgs(p, h)
 	}
 	prlimit, ulimit := []string{h.Prlimit}, ""
 	for _, l := range limits {
-		value := l.value
-		if hard, ok := h.Hard[l.name]; ok {
-			value = min(value, hard)
-		}
+		value := h.allowed(l.name, l.value)
 		prlimit = append(prlimit, fmt.Sprintf("--%s=%d", l.name, value))
 		for i, flag := range strings.Fields(l.flags) {
 			ulimit += []string{"", "|| "}[i] + fmt.Sprintf("ulimit -%s %d 2>/dev/null ", flag, value/l.unit)
@@ -201,7 +202,7 @@ func shim(p Policy, h host) []string {
 // reportTo is where a shell says at its end in which folder it stands. Inside a sandbox process 1 holds the pipe
 // (--sync-fd), so that no program that the shell starts inherits it.
 func reportTo(p Policy) string {
-	if p.Profile == Off {
+	if !launched(p) {
 		return "&" + strconv.Itoa(fdDir)
 	}
 	return "/proc/1/fd/" + strconv.Itoa(fdDir)

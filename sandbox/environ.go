@@ -20,8 +20,9 @@ func environ(p Policy, h host, shell bool) []string {
 		"GIT_CONFIG_NOSYSTEM=1", "DEBIAN_FRONTEND=noninteractive", "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local")
 	env = append(env, h.Told...)
 	if confined(p) {
-		env = append(env, nestedMark+"=1", "TMPDIR=/tmp", "XDG_CACHE_HOME="+filepath.Join(h.Home, ".cache"))
+		env = append(env, nestedMark+"=1", "TMPDIR="+tempInside(p, h), "XDG_CACHE_HOME="+filepath.Join(h.Home, ".cache"))
 		env = append(env, packages(h, p.Network != NetOff)...)
+		env = append(env, proxyEnv(p)...)
 	} else {
 		env = append(env, "TMPDIR="+h.Temp)
 	}
@@ -32,7 +33,9 @@ func environ(p Policy, h host, shell bool) []string {
 }
 
 // confined reports whether commands see a private home and an allow-list of the machine.
-func confined(p Policy) bool { return p.Profile == WorkspaceWrite || p.Profile == ReadOnly }
+func confined(p Policy) bool {
+	return p.Profile == WorkspaceWrite || p.Profile == ReadOnly || p.Profile == Landlock
+}
 
 // packages makes builds work from what was downloaded before, and fail at once where that is not enough: without a
 // network every further try would wait for a name server. What works was found by trying, with Go 1.26, cargo 1.95,

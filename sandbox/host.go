@@ -32,6 +32,10 @@ type host struct {
 	Hard    map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
 	Temp    string            // the host's temporary folder, for profiles that see it
 	Nested  bool              // this process already runs in a sandbox of ours
+	Private string            // one command's own folder, "" where a private file system takes its place
+	Tasks   uint64            // processes and threads that the user has already, where they count
+	Self    string            // the file of this program, "" if none leads to it any more
+	Resolv  string            // where /etc/resolv.conf leads, "" if that is shown anyway
 }
 
 // topLevel are the folders that a merged /usr makes links of.
@@ -67,6 +71,7 @@ func survey() host {
 	h.Files = existing(secretFiles, func(fi os.FileInfo) bool { return fi.Mode().IsRegular() })
 	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
 	h.Tools, h.Told = findTools(h, os.Getenv)
+	h.Resolv = resolver()
 	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")
 	return h
@@ -131,6 +136,14 @@ func hardLimits() map[string]uint64 {
 		}
 	}
 	return hard
+}
+
+// allowed lowers a limit to what this process may set.
+func (h host) allowed(name string, value uint64) uint64 {
+	if hard, ok := h.Hard[name]; ok {
+		return min(value, hard)
+	}
+	return value
 }
 
 // plainValue is what a locale, a time zone or a login name may look like. Anything else is dropped, not quoted.

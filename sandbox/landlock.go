@@ -1,12 +1,278 @@
 package sandbox
 
-// LandlockPromise says in a few lines what the profile Landlock holds and what it does not.
-const LandlockPromise = `held: files outside the workspace, the cache and a private temporary folder are not changed; outside of
-system folders and tools none is read; no socket is opened; other processes get no signal.
-not held: the repository's own files (.git) and editor settings can be changed; modes and times of your other files
-can be changed; the processes of the machine are not hidden; memory and the number of processes are not counted apart.`
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// LandlockPromise says what the profile Landlock holds and what it does not, for a person who is about to choose it.
+const LandlockPromise = `landlock is weaker than bubblewrap; choose it only where that cannot run.
+It holds: no file outside the workspace, the cache and a private temporary folder is made, changed or deleted; outside of
+these, system folders and tools, no file or list of files is read; no socket is opened, so there is no network, no
+loopback and no docker.sock; no other process is signalled or traced; what is still running when the command returns is
+killed; time, output, file size and open files are bounded.
+It does not hold: .git, editor and agent settings in the workspace can be changed (a change is found after the command);
+mode, owner and times of your other files can be changed, and their names and sizes be asked for; a command that guesses
+the name of a FIFO or device that you may use is kept off it, but not from seeing that it exists; what a command left
+running survives if tether's guard process is killed by somebody else; root is only held as far as Landlock holds it.`
+
+// landlockABI is the least version of the kernel's interface that the promise needs: 6 (Linux 6.12) keeps signals and
+// abstract sockets in. There is no going on with less.
+const landlockABI = 6
+
+// kernelABI asks the kernel for its version, 0 if Landlock is missing or switched off.
+func kernelABI() int {
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// landlockMissing explains a version that is too low, or returns nil.
+func landlockMissing(abi int) error {
+	switch {
+	case abi >= landlockABI:
+		return nil
+	case abi == 0:
+		return &UnavailableError{Cause: "this kernel has no Landlock, or does not start it",
+			Repair: "use Linux 6.12 or later, with landlock in the list of its start option lsm=; " + textOff}
+	}
+	return &UnavailableError{Cause: fmt.Sprintf("this kernel has version %d of Landlock, and %d is needed to keep signals in", abi, landlockABI),
+		Repair: "use Linux 6.12 or later; " + textOff}
+}
+
+// fence is what Landlock leaves open. All else is closed.
+type fence struct {
+	Read    []string `json:"read"`  // files and folders with all below
+	Omit    []string `json:"omit"`  // but not these
+	Write   []string `json:"write"` // folders with all below
+	Devices []string `json:"devices"`
+}
+
+// Files of /proc that say something about the machine and nothing about its processes. The rest of /proc shows what
+// other programs were started with.
+var procFiles = []string{"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/filesystems", "/proc/loadavg", "/proc/uptime", "/proc/sys"}
+
+// fenceOf returns the fence of a policy: the same folders that the other profiles show.
+func fenceOf(p Policy, h host) *fence {
+	f := &fence{Read: []string{"/usr", "/etc", "/opt", "/nix/store"}, Omit: slices.Concat(h.Files, h.Folders),
+		Write:   []string{p.Root},
+		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}}
+	for _, d := range h.Dirs {
+		f.Read = append(f.Read, "/"+d)
+	}
+	for _, t := range h.Tools {
+		f.Read = append(f.Read, t.From)
+	}
+	f.Read = append(f.Read, procFiles...)
+	for _, d := range []string{p.Cache, h.Private} {
+		if d != "" {
+			f.Write = append(f.Write, d)
+		}
+	}
+	return f
+}
+
+// close restricts this process for good, and the command that it becomes.
+func (f *fence) close() error {
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	var dirs, files, lists []string
+	for _, path := range f.Read {
+		for _, r := range without(path, f.Omit) {
+			switch fi, err := os.Stat(r.path); {
+			case err != nil: // not on this machine
+			case r.list:
+				lists = append(lists, r.path)
+			case fi.IsDir():
+				dirs = append(dirs, r.path)
+			default:
+				files = append(files, r.path)
+			}
+		}
+	}
+	err := landlock.V6.Restrict(landlock.RODirs(dirs...), landlock.ROFiles(files...), landlock.PathAccess(llsys.AccessFSReadDir, lists...),
+		landlock.RWDirs(f.Write...).WithRefer(), landlock.RWFiles(f.Devices...).IgnoreIfMissing())
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	if err := loadFilter(Landlock); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	return nil
+}
+
+// reading is one thing that may be read: all of a path, or only the names in it.
+type reading struct {
+	path string
+	list bool
+}
+
+// without returns what may be read of a path when something below it may not: Landlock has no exceptions, so what lies
+// beside is named one by one. Links are left out: their targets count.
+func without(path string, omit []string) []reading {
+	inner := slices.ContainsFunc(omit, func(o string) bool { return within(o, path) })
+	if !inner {
+		return []reading{{path: path}}
+	}
+	entries, err := os.ReadDir(path)
+	if slices.Contains(omit, path) || err != nil {
+		return nil
+	}
+	found := []reading{{path, true}}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			found = append(found, without(filepath.Join(path, e.Name()), omit)...)
+		}
+	}
+	return found
+}
+
+// dropCapabilities takes every right of root beyond its files. Without the bounding set a program that root starts
+// would have them again.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return err
+	}
+	if have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable == 0 {
+		return nil
+	}
+	for c := uintptr(0); c <= 63; c++ {
+		if unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0) != nil { // the kernel knows no more of them
+			break
+		}
+		if err := llsys.AllThreadsPrctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// loadFilter puts the seccomp filter of a profile on all threads.
+func loadFilter(p Profile) error {
+	program, err := filter(p)
+	if err != nil {
+		return err
+	}
+	const size = int(unsafe.Sizeof(unix.SockFilter{}))
+	prog := unix.SockFprog{Len: uint16(len(program) / size), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// privateDir is a folder for one command's temporary files and home, "" if there is none.
+type privateDir string
+
+// makePrivate makes the folder and turns to it the facts that the command's environment is made of: its home has nothing
+// but links to tools and the cache.
+func (h *host) makePrivate(p Policy) (privateDir, error) {
+	made, err := os.MkdirTemp(h.Temp, "tether-")
+	if err != nil {
+		return "", err
+	}
+	d, home := privateDir(made), filepath.Join(made, "home")
+	h.Tasks = tasks(h.EUID)
+	links := []tool{{From: p.Cache, At: filepath.Join(home, ".cache")}}
+	tools := slices.Clone(h.Tools)
+	for i, t := range tools {
+		if rest, ok := strings.CutPrefix(t.At, h.Home+"/"); ok {
+			tools[i].At = filepath.Join(home, rest)
+			links = append(links, tools[i])
+		}
+	}
+	h.Tools, h.Home, h.Private, h.Temp = tools, home, made, filepath.Join(made, "tmp")
+	if err = os.MkdirAll(h.Temp, 0o700); err == nil {
+		err = makeHome(links)
+	}
+	if err != nil {
+		d.remove()
+		return "", err
+	}
+	return d, nil
+}
+
+// makeHome makes the links, and a folder where one leads nowhere.
+func makeHome(links []tool) error {
+	for _, l := range links {
+		if err := os.MkdirAll(filepath.Dir(l.At), 0o700); err != nil {
+			return err
+		}
+		make := func() error { return os.Symlink(l.From, l.At) }
+		if l.From == "" {
+			make = func() error { return os.Mkdir(l.At, 0o700) }
+		}
+		if err := make(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove takes the folder away, also the parts that the command closed to its owner.
+func (d privateDir) remove() {
+	if d == "" || os.RemoveAll(string(d)) == nil {
+		return
+	}
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	openAll(root, ".", 0)
+	_ = os.RemoveAll(string(d)) // what is left is in the user's own temporary folder
+}
+
+// openAll gives the owner back every folder below one, as deep as is reasonable. The root keeps links from leading out.
+func openAll(root *os.Root, dir string, depth int) {
+	const deepest = 100
+	if depth > deepest || root.Chmod(dir, 0o700) != nil {
+		return
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	f.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			openAll(root, filepath.Join(dir, e.Name()), depth+1)
+		}
+	}
+}
 
 // prepareLandlock checks that the kernel can hold the promise.
-func (b *Box) prepareLandlock() error {
-	return &UnavailableError{Cause: "this build has no Landlock", Repair: textOff}
+func (b *Box) prepareLandlock(ctx context.Context) error {
+	if err := landlockMissing(kernelABI()); err != nil {
+		return err
+	}
+	if p := b.policy; p.State != "" && within(p.State, p.Root) {
+		return &RefusedError{p.Root, "the state of tether lies in it, and landlock cannot hide it there", "name another folder with TETHER_STATE"}
+	}
+	return b.probe(ctx, "landlock")
+}
+
+// tempInside is the folder for temporary files as a command sees it.
+func tempInside(p Policy, h host) string {
+	if p.Profile == Landlock {
+		return h.Temp
+	}
+	return "/tmp"
 }

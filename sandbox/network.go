@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,4 +186,58 @@ func (r rule) matches(host string, port, usual int) bool {
 		return false
 	}
 	return host == r.host || r.sub && strings.HasSuffix(host, "."+r.host)
+}
+
+// closed are the addresses to which no name may lead: a name of the outside world that has one is a mistake or an
+// attack on a service of this machine or its network (IANA special-purpose registries, RFC 6890 and later).
+var closed = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+	"168.63.129.16/32", // public by its number, but the metadata service of a cloud
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+// global is what of IPv6 is given out to the world. Loopback, link-local, unique local, multicast, IPv4-mapped and the
+// translated forms of IPv4 (64:ff9b::/96) lie outside.
+var global = netip.MustParsePrefix("2000::/3")
+
+func prefixes(texts ...string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, t := range texts {
+		list = append(list, netip.MustParsePrefix(t))
+	}
+	return list
+}
+
+// public reports whether an address may be dialled for a name. An IPv4-mapped one may not: nobody publishes them.
+func public(a netip.Addr) bool {
+	if a.Zone() != "" || a.Is6() && !global.Contains(a) {
+		return false
+	}
+	return a.IsValid() && !slices.ContainsFunc(closed, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// network adds what the network of a policy needs inside: the shim, or the machine's own way to a name server.
+func (v *vector) network(p Policy, h host) {
+	v.shim(p, h)
+	if p.Network == NetHost && h.Resolv != "" {
+		v.add("--ro-bind-try", h.Resolv, h.Resolv)
+	}
+}
+
+// resolver returns where /etc/resolv.conf leads when that is hidden inside, as systemd-resolved has it.
+func resolver() string {
+	path, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil || system(path) {
+		return ""
+	}
+	return path
+}
+
+// proxyEnv tells programs about the proxy. Some know the names in one case only.
+func proxyEnv(p Policy) []string {
+	if p.Network != NetProxy {
+		return nil
+	}
+	const way = "http://" + proxyAddress
+	const not = "localhost,127.0.0.1,::1" // servers and clients within one command
+	return []string{"HTTP_PROXY=" + way, "HTTPS_PROXY=" + way, "http_proxy=" + way, "https_proxy=" + way, "NO_PROXY=" + not, "no_proxy=" + not}
 }

@@ -230,11 +230,11 @@ func TestExplain(t *testing.T) {
 		"bwrap: Unknown option --disable-userns":                                                                                  "older than 0.8",
 		"something else":                                                                                                          "bubblewrap failed: something else",
 	} {
-		e := explain(&LaunchError{Stderr: said}, false)
+		e := explain(&LaunchError{Stderr: said}, false, standardName)
 		if !strings.Contains(e.Cause, want) || e.Repair == "" || e.Stderr != said {
 			t.Errorf("%s: %+v", said, e)
 		}
-		if nested := explain(&LaunchError{Stderr: said}, true); !strings.Contains(nested.Cause, "inside of a tether sandbox") {
+		if nested := explain(&LaunchError{Stderr: said}, true, standardName); !strings.Contains(nested.Cause, "inside of a tether sandbox") {
 			t.Errorf("nested: %+v", nested)
 		}
 	}

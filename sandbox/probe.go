@@ -15,6 +15,9 @@ import (
 // standardBwrap comes before any other: distributions tie the right to make user namespaces to this path (AppArmor).
 const standardBwrap = "/usr/bin/bwrap"
 
+// standardName is how texts call it.
+const standardName = "bubblewrap"
+
 // textOff names the way out that is always there, and what it means.
 const textOff = "or run without a sandbox, at your own risk: --sandbox off"
 
@@ -24,7 +27,7 @@ var errProbe = errors.New("the probe did not end")
 // prepare finds the launcher, makes the filter and runs "true" once in the very sandbox that commands will get.
 func (b *Box) prepare(ctx context.Context) error {
 	if b.policy.Profile == Landlock {
-		return b.prepareLandlock()
+		return b.prepareLandlock(ctx)
 	}
 	var err error
 	if b.filter, err = filter(b.policy.Profile); err != nil {
@@ -33,6 +36,11 @@ func (b *Box) prepare(ctx context.Context) error {
 	if b.host.Bwrap, err = findBwrap(standardBwrap, exec.LookPath); err != nil {
 		return err
 	}
+	return b.probe(ctx, standardName)
+}
+
+// probe runs "true" and says what a failure means. By is the name of what confines.
+func (b *Box) probe(ctx context.Context, by string) error {
 	const limit = 20 * time.Second // it takes about 15 ms; a machine under full load is no reason to refuse
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errProbe)
 	defer cancel()
@@ -43,13 +51,13 @@ func (b *Box) prepare(ctx context.Context) error {
 	case errors.As(err, &re): // the workspace is at fault, not the machine
 		return re
 	case errors.As(err, &le):
-		return explain(le, b.host.Nested)
+		return explain(le, b.host.Nested, by)
 	case ctx.Err() != nil && context.Cause(ctx) == errProbe:
-		return &UnavailableError{Cause: "bubblewrap did not run a command within " + limit.String(), Repair: "try again when the machine is less busy; " + textOff}
+		return &UnavailableError{Cause: by + " did not run a command within " + limit.String(), Repair: "try again when the machine is less busy; " + textOff}
 	case err != nil:
 		return err
 	case o.Status != 0:
-		return explain(&LaunchError{Stderr: fmt.Sprintf("status %d: %s", o.Status, strings.TrimSpace(o.Output))}, b.host.Nested)
+		return explain(&LaunchError{Stderr: fmt.Sprintf("status %d: %s", o.Status, strings.TrimSpace(o.Output))}, b.host.Nested, by)
 	}
 	return nil
 }
@@ -100,7 +108,7 @@ const (
 )
 
 // explain turns the launcher's failure into its cause and the repair.
-func explain(le *LaunchError, nested bool) *UnavailableError {
+func explain(le *LaunchError, nested bool, by string) *UnavailableError {
 	said := le.Stderr
 	if le.Err != nil {
 		said = strings.TrimSpace(said + " " + le.Err.Error())
@@ -114,5 +122,8 @@ func explain(le *LaunchError, nested bool) *UnavailableError {
 			return &UnavailableError{Cause: c.cause, Repair: c.repair, Stderr: said}
 		}
 	}
-	return &UnavailableError{Cause: "bubblewrap failed: " + said, Repair: "update the package bubblewrap; " + textOff, Stderr: said}
+	if by != standardName {
+		return &UnavailableError{Cause: by + " failed: " + said, Repair: textOff, Stderr: said}
+	}
+	return &UnavailableError{Cause: by + " failed: " + said, Repair: "update the package bubblewrap; " + textOff, Stderr: said}
 }

@@ -50,11 +50,13 @@ func seal() {
 
 // process is a command that was started, and our ends of its pipes.
 type process struct {
-	cmd    *exec.Cmd
-	out    *os.File // what it prints
-	status *os.File // what the launcher reports; nil without a launcher
-	dir    *os.File // where its shell ended
-	stdin  *os.File // nil if it has none
+	cmd     *exec.Cmd
+	out     *os.File   // what it prints
+	status  *os.File   // what the launcher reports; nil without a launcher
+	dir     *os.File   // where its shell ended
+	stdin   *os.File   // nil if it has none
+	shim    *leash     // nil without a shim
+	private privateDir // "" without one
 
 	mu      sync.Mutex
 	init    int // pidfd of the first process inside, -1 if unknown
@@ -73,6 +75,8 @@ func (b *Box) start(c Cmd, dir string, t tree) (*process, error) {
 	}
 	if pl.err != nil {
 		pl.closeOurs()
+		p.shim.close()
+		p.private.remove()
 		return nil, pl.err
 	}
 	if p.stdin != nil {
@@ -82,6 +86,9 @@ func (b *Box) start(c Cmd, dir string, t tree) (*process, error) {
 		}()
 	}
 	go p.watch()
+	if p.shim != nil {
+		go p.shim.listen()
+	}
 	return p, nil
 }
 
@@ -97,18 +104,33 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 		p.dir, dirEnd = pl.outPipe()
 		lines = pl.file("shell", []byte(shellLines(b.policy)))
 	}
-	argv := append(shim(b.policy, b.host), program(b.policy, b.host, c)...)
-	if b.policy.Profile == Off {
+	h := b.host
+	var shimEnd, self *os.File
+	if shimmed(b.policy) {
+		p.shim, shimEnd = pl.leash(b.proxy)
+		h.Self = itself()
+	}
+	if b.policy.Profile == Landlock && pl.err == nil {
+		p.private, pl.err = h.makePrivate(b.policy)
+	}
+	argv := append(shim(b.policy, h), program(b.policy, h, c)...)
+	if !launched(b.policy) {
 		p.cmd = &exec.Cmd{Path: argv[0], Args: argv, Dir: filepath.Join(b.policy.Root, dir),
-			Env: environ(b.policy, b.host, c.Shell != ""), ExtraFiles: []*os.File{nil, nil, nil, dirEnd, lines}}
+			Env: environ(b.policy, h, c.Shell != ""), ExtraFiles: []*os.File{nil, nil, nil, dirEnd, lines, shimEnd}}
+		if p.shim != nil {
+			p.cmd.Path = "/proc/self/exe" // whatever lies at its path by now
+		}
 	} else {
+		if p.shim != nil && h.Self == "" {
+			self = pl.itself()
+		}
 		var status *os.File
 		p.status, status = pl.outPipe()
-		opts := strings.Join(options(b.policy, b.host, t, dir, c.Shell != ""), "\x00") + "\x00"
+		opts := strings.Join(options(b.policy, h, t, dir, c.Shell != ""), "\x00") + "\x00"
 		p.cmd = &exec.Cmd{Path: b.host.Bwrap, Args: append([]string{"bwrap", "--args", "3", "--"}, argv...), Dir: "/",
 			// The launcher stays as process 1, whose environment can be read from inside.
 			Env:        []string{"PATH=/usr/bin:/bin"},
-			ExtraFiles: []*os.File{pl.file("args", []byte(opts)), pl.file("seccomp", b.filter), status, dirEnd, lines}}
+			ExtraFiles: []*os.File{pl.file("args", []byte(opts)), pl.file("seccomp", b.filter), status, dirEnd, lines, shimEnd, self}}
 	}
 	if stdin != nil {
 		p.cmd.Stdin = stdin
@@ -159,6 +181,10 @@ func (p *process) awaitLeader() {
 // kill ends the launcher's group and everything inside. Process 1 of a namespace takes all others along, also stopped
 // ones and those that left the group.
 func (p *process) kill() {
+	if p.guarded() {
+		p.shim.stop() // killed itself, the guard could end nothing any more
+		return
+	}
 	_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // gone already is fine
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,10 +212,19 @@ func (p *process) finish(collected <-chan struct{}) (code int, dir string, err e
 	<-collected
 	dir = p.lastDir()
 	p.close()
+	p.private.remove()
+	if p.shim != nil {
+		p.shim.end()
+	}
 	if left {
 		return -1, "", &LaunchError{Stage: "end the command: a process does not die", Err: werr}
 	}
-	if p.status == nil {
+	switch {
+	case p.shim != nil && !p.shim.ready:
+		return -1, dir, nil
+	case p.guarded():
+		return p.shim.code, dir, nil
+	case p.status == nil:
 		return exitStatus(p.cmd.ProcessState), dir, nil
 	}
 	return p.code, dir, nil

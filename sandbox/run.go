@@ -17,6 +17,7 @@ type Box struct {
 	policy Policy
 	host   host
 	filter []byte
+	proxy  *proxy // nil without the network NetProxy
 	files  *Files
 }
 
@@ -30,6 +31,9 @@ func New(ctx context.Context, p Policy) (*Box, error) {
 		return nil, err
 	}
 	b := &Box{policy: p, host: survey()}
+	if p.Network == NetProxy {
+		b.proxy = newProxy(p)
+	}
 	fi, err := os.Stat(p.Root)
 	if err != nil {
 		return nil, err
@@ -175,6 +179,9 @@ func (b *Box) follow(ctx context.Context, p *process, o Outcome) (Outcome, error
 	<-ended
 	code, dir, err := p.finish(collected)
 	o.Output, o.Left = out.text()
+	if code < 0 && p.shim != nil && p.shim.failed != "" {
+		o.Output = p.shim.failed
+	}
 	if err != nil {
 		return o, err
 	}
@@ -228,7 +235,7 @@ func (b *Box) inside(dir string) (string, bool) {
 // would refuse, the vector lacks the protection that cannot be had.
 func (b *Box) Argv(c Cmd) []string {
 	program := append(shim(b.policy, b.host), program(b.policy, b.host, c)...)
-	if b.policy.Profile == Off {
+	if !launched(b.policy) {
 		return program
 	}
 	t, _ := inspect(b.policy, b.host)

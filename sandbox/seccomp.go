@@ -39,8 +39,9 @@ var (
 	callsUnknown = []uint32{unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 		unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
 		unix.SYS_IO_URING_REGISTER, unix.SYS_OPENAT2}
-	callsMount  = []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS}
-	callsTrace  = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF, unix.SYS_USERFAULTFD}
+	callsMount = []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS}
+	callsTrace = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF,
+		unix.SYS_USERFAULTFD, unix.SYS_PIDFD_GETFD}
 	callsKeys   = []uint32{unix.SYS_ADD_KEY, unix.SYS_KEYCTL, unix.SYS_REQUEST_KEY}
 	callsKernel = []uint32{unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
 		unix.SYS_DELETE_MODULE, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME}
@@ -88,7 +89,7 @@ func program64(p Profile) []bpf.Instruction {
 		f.deny(unix.EPERM, callsSystem...)
 		f.deny(unix.EPERM, callsNative...)
 		f.namespaces()
-		f.sockets()
+		f.sockets(p)
 		f.modes()
 	}
 	return append(f, bpf.RetConstant{Val: actAllow})
@@ -133,7 +134,14 @@ func (r *rules) namespaces() {
 }
 
 // sockets allows the four families that test suites need. AF_VSOCK, for one, is not covered by a network namespace.
-func (r *rules) sockets() {
+func (r *rules) sockets(p Profile) {
+	if p == Landlock { // no namespace is around it: neither the network nor the sockets of other programs are out of reach
+		r.deny(unix.EACCES, unix.SYS_SOCKET)
+		r.when(unix.SYS_SOCKETPAIR, arg(0),
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: domainUnix, SkipTrue: 1},
+			bpf.RetConstant{Val: errno(unix.EAFNOSUPPORT)})
+		return
+	}
 	for _, n := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
 		r.when(n, arg(0),
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: domainUnix, SkipTrue: 4},

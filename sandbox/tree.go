@@ -34,7 +34,7 @@ const hiddenDir = ".tether"
 // with rights that the command does not have (CVE-2026-87766), and a file with a second name can be written through it.
 func inspect(p Policy, h host) (tree, error) {
 	var t tree
-	if p.Profile == Off {
+	if !launched(p) {
 		return t, nil
 	}
 	if err := t.hidden(p, h); err != nil || p.Profile == Full {
