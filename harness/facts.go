@@ -94,7 +94,7 @@ func (a *Agent) small(names []string) []string {
 // has changed, as they are now: a model that sees its file beside the failure
 // mends it, one that remembers it repeats it.
 func (r *run) concerned(text string) string {
-	changed := r.small(r.changed())
+	changed := r.small(r.differ())
 	var b strings.Builder
 	for _, name := range append(r.small(slices.DeleteFunc(named(text), func(n string) bool { return slices.Contains(changed, n) })), changed...) {
 		if text, err := r.Shell.Env.Box.Files().ReadFile(name, maxBytes); err == nil {

@@ -72,7 +72,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 		if got.Status != act.OK {
 			r.tries++
 			r.failed = true
-			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got), Changed: res.Changed, Gates: res.Gates}
+			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got), Changed: res.Changed, Gates: res.Gates, Report: res.Report}
 		}
 	}
 	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.turned(res))

@@ -146,7 +146,7 @@ func (r *run) gateChanged(ctx context.Context, i int, names []string, res act.Re
 	}
 	r.tries++
 	r.failed, r.shown = true, false
-	return act.Result{Status: act.Failed, Output: "Not done: files of the check were " + said + "\nPut back what they held: they are not yours to change.", Changed: res.Changed, Gates: res.Gates}
+	return act.Result{Status: act.Failed, Output: "Not done: files of the check were " + said + "\nPut back what they held: they are not yours to change.", Changed: res.Changed, Gates: res.Gates, Report: res.Report}
 }
 
 // few joins at most six names.

@@ -79,6 +79,7 @@ type Received struct {
 	N            int           `json:"n"`
 	Calls        []window.Call `json:"calls"`
 	Text         string        `json:"text,omitempty"`
+	Nudge        string        `json:"nudge,omitempty"`
 	Miss         string        `json:"miss,omitempty"`
 	Recovered    string        `json:"recovered,omitempty"`
 	Cut          bool          `json:"cut,omitempty"`
@@ -117,7 +118,7 @@ type Turned struct {
 	Files   []string `json:"files,omitempty"`   // then: those that differ from the start, the first 200
 	Shown   bool     `json:"shown,omitempty"`   // the gate's failure shows a file
 	Done    bool     `json:"done,omitempty"`    // every gate passed
-	Report  string   `json:"report,omitempty"`  // then: of the model
+	Report  string   `json:"report,omitempty"`  // of a done, also of one that a gate refused
 	Gates   []string `json:"gates,omitempty"`   // that it added
 	Seals   []Seal   `json:"seals,omitempty"`   // then: all that there are now
 	// What the shell remembers: where it is, and the files that it saw anew.

@@ -55,6 +55,10 @@ func Replay(events []memory.Event) History {
 // add takes the next event.
 func (h *History) add(e memory.Event) {
 	switch e.Kind {
+	case kindIntent, kindTurn, kindVain, kindMessage:
+		h.pending = nil // it was taken, or is no longer an answer to what is asked
+	}
+	switch e.Kind {
 	case kindSetup, kindResume:
 		h.earlier, h.began, h.newest = h.spent(), e.At, e.At
 	case kindRequest, kindReply, kindIntent, kindGate, kindStop:
@@ -159,6 +163,9 @@ func (h *History) received(body []byte) error {
 	h.Tokens.Cached += r.Cached
 	h.Tokens.Output += r.Output
 	h.Received = append(h.Received, r)
+	if r.Error == "" && r.Overflow == 0 {
+		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut}, h.Sent[len(h.Sent)-1].Fresh}
+	}
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
 	return reply, r.log(ctx, kindReply, Received{
-		N: r.requests, Calls: reply.Calls, Text: reply.Text, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
+		N: r.requests, Calls: reply.Calls, Text: reply.Text, Nudge: reply.Nudge, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
 		Partial: reply.Partial, Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
 		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
 	})

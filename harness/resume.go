@@ -25,13 +25,13 @@ func (e *EndedError) Error() string {
 	case Done:
 		return fmt.Sprintf("session %[1]s is done\ngive it more to do: tether send %[1]s TEXT; or go back to step N: tether fork %[1]s@N", e.Session)
 	case Steps:
-		return fmt.Sprintf("session %s has used its %d steps\nraise them: tether resume %[1]s --max-steps %d", e.Session, e.Used, 2*e.Used)
+		return fmt.Sprintf("session %[1]s has used its %[2]d steps\nraise them: tether resume %[1]s --max-steps %[3]d", e.Session, e.Used, 2*e.Used)
 	case Tokens:
-		return fmt.Sprintf("session %s has used %d tokens, and may not use more\nraise them: tether resume %[1]s --max-tokens %d", e.Session, e.Used, 2*e.Used)
+		return fmt.Sprintf("session %[1]s has used %[2]d tokens, and may not use more\nraise them: tether resume %[1]s --max-tokens %[3]d", e.Session, e.Used, 2*e.Used)
 	case Waiting:
-		return fmt.Sprintf("session %s waits for an answer\ngive it: tether send %[1]s TEXT", e.Session)
+		return fmt.Sprintf("session %[1]s waits for an answer\ngive it: tether send %[1]s TEXT", e.Session)
 	}
-	return fmt.Sprintf("session %s ended with %s, and would again\ntell it what to do: tether send %[1]s TEXT; or go back to step N: tether fork %[1]s@N", e.Session, e.Stop)
+	return fmt.Sprintf("session %[1]s ended with %[2]s, and would again\ntell it what to do: tether send %[1]s TEXT; or go back to step N: tether fork %[1]s@N", e.Session, e.Stop)
 }
 
 // Resumable says whether a session that ended for this reason can go on without
@@ -178,6 +178,7 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	}
 	err := h.Mend(ctx, a.Store, a.Session.ID)
 	r.state, r.spent, r.outcome.Tokens, r.outcome.Report = h.state, h.spent(), h.Tokens, h.report
+	r.before = h.files
 	copy(r.outcome.Gates, h.Gates) // keepGates has put them first
 	if err != nil {
 		return r, err

@@ -22,6 +22,7 @@ type run struct {
 	started time.Time
 	spent   time.Duration   // by earlier runs of the session
 	changed func() []string // files that differ from the start of this run
+	before  []string        // files that earlier runs changed
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
 	logErr  error           // of an effect that could not be recorded
@@ -82,6 +83,9 @@ func (r *run) look(ctx context.Context) {
 	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
 }
 
+// differ are the files that differ from the start of the session.
+func (r *run) differ() []string { return union(r.before, r.changed()) }
+
 // prompt is the task as the model reads it. The gates are not in it: told of a
 // command that must succeed in the end, a 1.5B model runs that command again and
 // again and changes nothing (docs/results.md). It learns of one when it fails.
@@ -95,11 +99,11 @@ func prompt(task, facts string) string {
 // before anything of it enters the history.
 func (r *run) ask(ctx context.Context) (window.Reply, error) {
 	r.steps++
-	reply, err := r.request(ctx, r.again, r.barred()...)
+	reply, err := r.answer(ctx)
 	switch {
-	case err != nil, r.again:
+	case err != nil, reply.fresh:
 	case len(reply.Calls) == 0:
-		reply, err = r.request(ctx, true, r.barred()...)
+		reply.Reply, err = r.request(ctx, true, r.barred()...)
 	case r.guard.Repeats(reply.Calls[0]):
 		without := r.barred()
 		// sh is every program, and without it little is left: it is barred only
@@ -107,9 +111,20 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 		if word, _, _ := strings.Cut(reply.Calls[0].Cmd, " "); word != "sh" || r.guard.Warnings > 0 {
 			without = append(without, word)
 		}
-		reply, err = r.request(ctx, true, without...)
+		reply.Reply, err = r.request(ctx, true, without...)
 	}
-	return reply, err
+	return reply.Reply, err
+}
+
+// answer is the reply that an earlier run got and did not come to, or else a new
+// one.
+func (r *run) answer(ctx context.Context) (answer, error) {
+	if p := r.pending; p != nil {
+		r.pending = nil
+		return *p, nil
+	}
+	reply, err := r.request(ctx, r.again, r.barred()...)
+	return answer{reply, r.again}, err
 }
 
 // vain says whether res is a write of what the file held already. A model that
@@ -147,7 +162,8 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	}
 	r.Shell.Unready = r.failed
 	began := time.Now()
-	res := r.Shell.Do(ctx, call.Cmd, call.Stdin)
+	// Where the model copied a marker that was shown broken, it means the whole one.
+	res := r.Shell.Do(ctx, window.Plain(call.Cmd), window.Plain(call.Stdin))
 	r.took = time.Since(began)
 	r.report(res)
 	if err := failpoint.Here("harness/acted"); err != nil {
@@ -242,7 +258,7 @@ func (r *run) complete(t window.Turn, d Turned) Turned {
 		d.Seals = r.Setup.Seals
 	}
 	if d.Shown = r.shown && r.failed; d.Changed {
-		all := union(r.files, r.changed())
+		all := r.differ()
 		d.Files = all[:min(len(all), maxNamed)]
 	}
 	r.remember(d)
@@ -281,7 +297,7 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 	if err != nil {
 		o.Error = err.Error()
 	}
-	o.Changed = append([]string{}, union(r.files, r.changed())...)
+	o.Changed = append([]string{}, r.differ()...)
 	logged := r.log(context.Background(), kindStop, o)
 	r.tell(Event{Type: EventResult, Result: o})
 	return *o, errors.Join(err, r.logErr, logged)

@@ -27,10 +27,19 @@ type state struct {
 	tries    int  // of the gates
 	done     bool // every gate passed
 	report   string
+	// pending is a reply that came and of which nothing was run yet. A kill there
+	// loses no reply.
+	pending *answer
 
 	// What was used when the person spoke last: the limits count from there.
 	base  int // replies
 	basis int // tokens
+}
+
+// An answer is a reply, and whether it was asked for anew.
+type answer struct {
+	window.Reply
+	fresh bool
 }
 
 // ran books a call that was run: whether it changed a file, and its result as
@@ -85,7 +94,10 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 			res = act.Result{}
 		}
 		s.ran(t.Call, d.Changed, res)
-		s.again, s.done, s.report = false, d.Done, d.Report
+		s.again, s.done = false, d.Done
+		if gate || d.Done {
+			s.report = d.Report
+		}
 		if gate {
 			s.failed, s.shown = true, d.Shown
 		}
