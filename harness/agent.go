@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"time"
 
 	"tether/act"
 	window "tether/context"
@@ -17,18 +16,6 @@ type Model interface {
 	// reply at all; a message that makes no sense is a Reply with a Nudge.
 	Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error)
 }
-
-// Limits end a run that does not end by itself. Zero is no limit, except for
-// Steps. Steps and Tokens count from the task, or from what the person said last.
-type Limits struct {
-	Steps  int           `json:"steps"`  // replies of the model; 0 is DefaultSteps
-	Time   time.Duration `json:"time"`   // of one run; nanoseconds in JSON
-	Tokens int           `json:"tokens"` // prompt and output of all requests together
-}
-
-// DefaultSteps is how many replies a task may take. The twelve small tasks
-// of docs/results.md need 2 to 12; real ones in a small project up to 30.
-const DefaultSteps = 40
 
 // An Agent carries out one task. Its fields are set once, before Do.
 type Agent struct {

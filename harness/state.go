@@ -66,9 +66,6 @@ func (s *state) told(used Count) {
 	s.base, s.basis = s.steps, used.Prompt+used.Output
 }
 
-// left is how many more replies l allows.
-func (s *state) left(l Limits) int { return l.Steps - (s.steps - s.base) }
-
 // lost books a command of which nobody knows how it ended: everything may have
 // changed, and it may be run again.
 func (s *state) lost() {
