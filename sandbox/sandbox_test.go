@@ -54,6 +54,8 @@ func attempt(name string) error {
 	case "create":
 		_, err := unix.Open("made", unix.O_CREAT|unix.O_WRONLY, 0o4755)
 		return err
+	case "answers":
+		return answers()
 	case "plain":
 		_, err := unix.Open("plain", unix.O_CREAT|unix.O_WRONLY, 0o755)
 		return err

@@ -20,10 +20,10 @@ const (
 	offArgs   = 16
 )
 
-// Bits and numbers that x/sys has no name for.
+// Bits that rules look for. These have the same value on all architectures here, unlike O_DIRECTORY and its kin.
 const (
 	setID       = 0o6000     // S_ISUID | S_ISGID
-	oTmpfile    = 0o20000000 // __O_TMPFILE without O_DIRECTORY
+	oTmpfile    = 0o20000000 // __O_TMPFILE without O_DIRECTORY; x/sys has no name for it
 	tiocLinux   = 0x541c     // TIOCLINUX: pastes into a console
 	newSpaces   = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	x32Bit      = 0x40000000
@@ -36,24 +36,37 @@ const (
 // the namespaces are the fence, the filter takes away the ladders.
 var (
 	// An unknown call makes libc fall back to an older one that the filter can look into.
-	callsUnknown = []uint32{unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
-		unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
-		unix.SYS_IO_URING_REGISTER, unix.SYS_OPENAT2}
-	callsMount = []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS}
-	callsTrace = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF,
-		unix.SYS_USERFAULTFD, unix.SYS_PIDFD_GETFD}
-	callsKeys   = []uint32{unix.SYS_ADD_KEY, unix.SYS_KEYCTL, unix.SYS_REQUEST_KEY}
-	callsKernel = []uint32{unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
-		unix.SYS_DELETE_MODULE, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME}
-	callsSystem = []uint32{unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
-		unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
-		unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES}
+	callsUnknown = []string{"open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_tree_attr", "clone3",
+		"io_uring_setup", "io_uring_enter", "io_uring_register", "openat2"}
+	callsMount  = []string{"mount", "umount2", "pivot_root", "chroot", "unshare", "setns"}
+	callsTrace  = []string{"ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "perf_event_open", "bpf", "userfaultfd", "pidfd_getfd"}
+	callsKeys   = []string{"add_key", "keyctl", "request_key"}
+	callsKernel = []string{"reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "settimeofday", "clock_settime"}
+	callsSystem = []string{"syslog", "acct", "quotactl", "quotactl_fd", "swapon", "swapoff", "vhangup", "lookup_dcookie", "fanotify_init",
+		"open_by_handle_at", "name_to_handle_at", "move_pages", "migrate_pages", "iopl", "ioperm", "modify_ldt"}
+	// Calls that set a mode, and which argument it is, from 0.
+	callsMode = []argRule{{"chmod", 1}, {"fchmod", 1}, {"fchmodat", 2}, {"fchmodat2", 2}, {"mknod", 1}, {"mknodat", 2}, {"creat", 1}}
+	// Calls that make a file if their flags say so; the mode follows the flags.
+	callsOpen = []argRule{{"open", 1}, {"openat", 2}}
 )
+
+// argRule names a call and which of its arguments, from 0, is looked at.
+type argRule struct {
+	call string
+	arg  uint32
+}
+
+// abi is how programs of one architecture call the kernel.
+type abi struct {
+	arch    uint32            // AUDIT_ARCH_*
+	x32     bool              // it has a second numbering of the same calls
+	numbers map[string]uint32 // by name; a call that is not in it does not exist there
+}
 
 // filter returns the program for a profile in the form that the kernel reads. The full profile keeps only what guards
 // the terminal, the keyring and the kernel itself.
 func filter(p Profile) ([]byte, error) {
-	raw, err := bpf.Assemble(program64(p))
+	raw, err := bpf.Assemble(native().program(p))
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}
@@ -67,51 +80,62 @@ func filter(p Profile) ([]byte, error) {
 	return out, nil
 }
 
-// program64 returns the filter as instructions. A foreign architecture is killed first: its call numbers mean other
+// program returns the filter as instructions. A foreign architecture is killed first: its call numbers mean other
 // things, so every rule below would be wrong.
-func program64(p Profile) []bpf.Instruction {
-	f := rules{
+func (a abi) program(p Profile) []bpf.Instruction {
+	r := rules{abi: a, code: []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nativeArch, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.arch, SkipTrue: 1},
 		bpf.RetConstant{Val: actKill},
 		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+	}}
+	if a.x32 {
+		r.add(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1}, bpf.RetConstant{Val: errno(unix.ENOSYS)})
 	}
-	if nativeX32 {
-		f = append(f, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1}, bpf.RetConstant{Val: errno(unix.ENOSYS)})
-	}
-	f.deny(unix.EPERM, callsKeys...)
-	f.deny(unix.EPERM, callsKernel...)
-	f.terminal()
+	r.deny(unix.EPERM, callsKeys)
+	r.deny(unix.EPERM, callsKernel)
+	r.terminal()
 	if p != Full {
-		f.deny(unix.ENOSYS, callsUnknown...)
-		f.deny(unix.EPERM, callsMount...)
-		f.deny(unix.EPERM, callsTrace...)
-		f.deny(unix.EPERM, callsSystem...)
-		f.deny(unix.EPERM, callsNative...)
-		f.namespaces()
-		f.sockets(p)
-		f.modes()
+		r.deny(unix.ENOSYS, callsUnknown)
+		r.deny(unix.EPERM, callsMount)
+		r.deny(unix.EPERM, callsTrace)
+		r.deny(unix.EPERM, callsSystem)
+		r.namespaces()
+		r.sockets(p)
+		r.modes()
 	}
-	return append(f, bpf.RetConstant{Val: actAllow})
+	r.add(bpf.RetConstant{Val: actAllow})
+	return r.code
 }
 
 func errno(e unix.Errno) uint32 { return actErrno | uint32(e) }
 
 // rules is a filter in the making. Between two rules the accumulator holds the call number.
-type rules []bpf.Instruction
+type rules struct {
+	abi  abi
+	code []bpf.Instruction
+}
+
+func (r *rules) add(code ...bpf.Instruction) { r.code = append(r.code, code...) }
 
 // deny answers calls with an error, whatever their arguments.
-func (r *rules) deny(e unix.Errno, numbers ...uint32) {
-	for _, n := range numbers {
-		*r = append(*r, bpf.JumpIf{Cond: bpf.JumpEqual, Val: n, SkipFalse: 1}, bpf.RetConstant{Val: errno(e)})
+func (r *rules) deny(e unix.Errno, calls []string) {
+	for _, c := range calls {
+		if n, ok := r.abi.numbers[c]; ok {
+			r.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: n, SkipFalse: 1}, bpf.RetConstant{Val: errno(e)})
+		}
 	}
 }
 
 // when runs a block for one call. The block decides: what it does not answer is allowed.
-func (r *rules) when(number uint32, block ...bpf.Instruction) {
+func (r *rules) when(call string, block ...bpf.Instruction) {
+	n, ok := r.abi.numbers[call]
+	if !ok {
+		return
+	}
 	block = append(block, bpf.RetConstant{Val: actAllow})
-	*r = append(*r, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(block))})
-	*r = append(*r, block...)
+	r.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: n, SkipFalse: uint8(len(block))})
+	r.add(block...)
 }
 
 // arg loads the low half of an argument. The kernel ignores the upper half of these arguments, so a comparison of all
@@ -120,7 +144,7 @@ func arg(n uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*n,
 
 // terminal forbids typing into the user's terminal.
 func (r *rules) terminal() {
-	r.when(unix.SYS_IOCTL, arg(1),
+	r.when("ioctl", arg(1),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: tiocLinux, SkipFalse: 1},
 		bpf.RetConstant{Val: errno(unix.EPERM)})
@@ -128,7 +152,7 @@ func (r *rules) terminal() {
 
 // namespaces forbids making new ones, in which a command would be root.
 func (r *rules) namespaces() {
-	r.when(unix.SYS_CLONE, arg(0),
+	r.when("clone", arg(0),
 		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newSpaces, SkipFalse: 1},
 		bpf.RetConstant{Val: errno(unix.EPERM)})
 }
@@ -136,13 +160,13 @@ func (r *rules) namespaces() {
 // sockets allows the four families that test suites need. AF_VSOCK, for one, is not covered by a network namespace.
 func (r *rules) sockets(p Profile) {
 	if p == Landlock { // no namespace is around it: neither the network nor the sockets of other programs are out of reach
-		r.deny(unix.EACCES, unix.SYS_SOCKET)
-		r.when(unix.SYS_SOCKETPAIR, arg(0),
+		r.deny(unix.EACCES, []string{"socket"})
+		r.when("socketpair", arg(0),
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: domainUnix, SkipTrue: 1},
 			bpf.RetConstant{Val: errno(unix.EAFNOSUPPORT)})
 		return
 	}
-	for _, n := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+	for _, n := range []string{"socket", "socketpair"} {
 		r.when(n, arg(0),
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: domainUnix, SkipTrue: 4},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: domainInet, SkipTrue: 3},
@@ -154,12 +178,12 @@ func (r *rules) sockets(p Profile) {
 
 // modes forbids leaving set-id files in the workspace, where somebody may run them on the host.
 func (r *rules) modes() {
-	for _, m := range append([]argRule{{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2}}, modesNative...) {
-		r.when(m.number, arg(m.arg), setIDSet(), bpf.RetConstant{Val: errno(unix.EPERM)})
+	for _, m := range callsMode {
+		r.when(m.call, arg(m.arg), setIDSet(), bpf.RetConstant{Val: errno(unix.EPERM)})
 	}
-	for _, m := range append([]argRule{{unix.SYS_OPENAT, 2}}, opensNative...) {
+	for _, m := range callsOpen {
 		// The mode counts only when a file may be made; otherwise the argument is whatever the register held.
-		r.when(m.number, arg(m.arg),
+		r.when(m.call, arg(m.arg),
 			bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.O_CREAT | oTmpfile, SkipFalse: 3},
 			arg(m.arg+1), setIDSet(), bpf.RetConstant{Val: errno(unix.EPERM)})
 	}
@@ -169,6 +193,3 @@ func (r *rules) modes() {
 func setIDSet() bpf.Instruction {
 	return bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: setID, SkipFalse: 1}
 }
-
-// argRule names a call and which of its arguments, from 0, is looked at.
-type argRule struct{ number, arg uint32 }

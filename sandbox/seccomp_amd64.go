@@ -9,8 +9,7 @@ const (
 	nativeX32  = true
 )
 
-var (
-	callsNative = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT}
-	modesNative = []argRule{{unix.SYS_CHMOD, 1}, {unix.SYS_MKNOD, 1}, {unix.SYS_CREAT, 1}}
-	opensNative = []argRule{{unix.SYS_OPEN, 1}}
-)
+var nativeNumbers = map[string]uint32{
+	"iopl": unix.SYS_IOPL, "ioperm": unix.SYS_IOPERM, "modify_ldt": unix.SYS_MODIFY_LDT,
+	"chmod": unix.SYS_CHMOD, "mknod": unix.SYS_MKNOD, "creat": unix.SYS_CREAT, "open": unix.SYS_OPEN,
+}

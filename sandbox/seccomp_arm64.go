@@ -8,8 +8,4 @@ const (
 	nativeX32  = false
 )
 
-var (
-	callsNative []uint32
-	modesNative []argRule
-	opensNative []argRule
-)
+var nativeNumbers map[string]uint32
