@@ -2,8 +2,10 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -165,7 +167,7 @@ func (s *Shell) changes(changed []string, output string) []string {
 		if folder {
 			name += "/"
 		}
-		if _, err := s.Env.Box.Files().Stat(rel); err != nil {
+		if _, err := s.Env.Box.Files().Stat(rel); errors.Is(err, fs.ErrNotExist) { // a link that leads out is there
 			gone = append(gone, name)
 		} else {
 			names = append(names, name)

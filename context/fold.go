@@ -66,7 +66,7 @@ func tombstone(t Turn) string {
 		how = "failed with status " + strconv.Itoa(t.Status) + ", folded"
 	}
 	return fmt.Sprintf("[%s %s: `%s` (%s chars) | use `mem recall %s` or `mem search <query>`]",
-		t.ID, how, firstLine(t.Call.Cmd, 60), commas(utf8.RuneCountInString(t.Output)), t.ID)
+		t.ID, how, Neutral(firstLine(t.Call.Cmd, 60)), commas(utf8.RuneCountInString(t.Output)), t.ID)
 }
 
 // dropped is the line that stands for n turns that are left out altogether.

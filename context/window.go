@@ -48,12 +48,12 @@ func (b Budget) Messages(p Parts) []Message {
 func (b Budget) layout(p Parts) []Message {
 	msgs := make([]Message, 0, 2+2*len(p.Turns))
 	msgs = append(msgs,
-		Message{Role: RoleSystem, Text: p.System},
-		Message{Role: RoleUser, Text: p.Task})
+		Message{Role: RoleSystem, Text: Neutral(p.System)},
+		Message{Role: RoleUser, Text: Neutral(p.Task)})
 	gone := leftOut(p)
 	for i, t := range p.Turns {
 		if t.User != "" { // a person's words stay, whatever is folded around them
-			msgs = append(msgs, Message{Role: RoleUser, Text: Text("user", t.User), ID: t.ID})
+			msgs = append(msgs, Message{Role: RoleUser, Text: Neutral(Text("user", t.User)), ID: t.ID})
 			continue
 		}
 		if i < p.Folds.Dropped {
@@ -79,16 +79,13 @@ func (t Turn) said() Message {
 }
 
 // Observe is what the model is told of a turn: the output, clipped, and the
-// line that asks for the next step.
+// line that asks for the next step, with the markers of chat templates broken.
 func (b Budget) Observe(t Turn) string {
 	text := strings.TrimRight(Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID), "\n")
-	if t.Next == "" {
-		return text
+	if text != "" && t.Next != "" {
+		text += "\n"
 	}
-	if text == "" {
-		return t.Next
-	}
-	return text + "\n" + t.Next
+	return Neutral(text + t.Next)
 }
 
 // cost estimates the tokens of msgs as a server will count them.
