@@ -100,44 +100,69 @@ type workplace struct {
 	Shell   *act.Shell
 	Session memory.Session
 	Asked   *harness.Network // what commands asked the network for
+	lock    *memory.Lock     // of the session
 }
 
-// open makes the workplace for one session. This is the only place that says
-// which commands a shell has.
+// open makes the workplace for a new session.
 func open(ctx context.Context, p *program, c Config, dir, task string) (*workplace, error) {
+	return openFor(ctx, p, c, dir, nil, func(w *workplace) (memory.Session, error) {
+		return w.Store.NewSession(ctx, task, c.Model.Name)
+	})
+}
+
+// openFor makes the workplace for the session that begin returns, and takes the
+// session for this process. A store that is open already belongs to the
+// workplace from here on. This is the only place that says which commands a
+// shell has.
+func openFor(ctx context.Context, p *program, c Config, dir string, store *memory.Store, begin func(*workplace) (memory.Session, error)) (*workplace, error) {
+	w := &workplace{Config: c, Asked: new(harness.Network), Store: store}
+	if err := w.open(ctx, p, dir, begin); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (w *workplace) open(ctx context.Context, p *program, dir string, begin func(*workplace) (memory.Session, error)) error {
+	c := w.Config
 	granted, err := act.Grant(act.Builtins(), c.Run.Tools)
 	if err != nil {
-		return nil, usageError{err.Error()}
+		return usageError{err.Error()}
 	}
 	root, state, err := places(p.Getenv, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.warn(c)
 	cache := filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root))
 	if err := makeOwn(filepath.Dir(state), cache); err != nil {
-		return nil, err
+		return err
 	}
-	w := &workplace{Config: c, Asked: new(harness.Network)}
 	policy, err := c.policy(root, filepath.Dir(state), cache, w.Asked)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if w.Box, err = sandbox.New(ctx, policy); err != nil {
-		return nil, err
+		return err
 	}
-	if w.Store, err = openState(ctx, p, c, state); err != nil {
-		return nil, errors.Join(err, w.Close())
+	if w.Store == nil {
+		if w.Store, err = openState(ctx, p, c, state); err != nil {
+			return err
+		}
 	}
 	userSkills := filepath.Join(filepath.Dir(userConfig(p.Getenv)), "skills")
 	if w.Skills, err = skills.Open(userSkills, w.Box.Files().FS()); err != nil {
-		return nil, errors.Join(err, w.Close())
+		return err
 	}
-	if w.Session, err = w.Store.NewSession(ctx, task, c.Model.Name); err != nil {
-		return nil, errors.Join(err, w.Close())
+	if w.Session, err = begin(w); err != nil {
+		return err
+	}
+	if w.lock == nil {
+		if w.lock, err = w.Store.Lock(w.Session.ID); err != nil {
+			return err
+		}
 	}
 	w.Shell = act.NewShell(w.env(), granted)
-	return w, nil
+	return nil
 }
 
 // makeOwn makes the folders that tether fills itself.
@@ -158,8 +183,11 @@ func (w *workplace) env() act.Env {
 // Close gives back what the workplace holds.
 func (w *workplace) Close() error {
 	var err error
+	if w.lock != nil {
+		err = w.lock.Release()
+	}
 	if w.Store != nil {
-		err = w.Store.Close()
+		err = errors.Join(err, w.Store.Close())
 	}
 	if w.Box != nil {
 		err = errors.Join(err, w.Box.Close())
@@ -213,6 +241,7 @@ func stopOf(err error) harness.Stop {
 		unavailable *sandbox.UnavailableError
 		refused     *sandbox.RefusedError
 		launch      *sandbox.LaunchError
+		tampered    *sandbox.TamperedError
 		long        *harness.TaskError
 	)
 	switch {
@@ -222,7 +251,7 @@ func stopOf(err error) harness.Stop {
 		return harness.NoModel
 	case errors.As(err, &wrong), errors.As(err, &config):
 		return harness.Config
-	case errors.As(err, &unavailable), errors.As(err, &refused), errors.As(err, &launch):
+	case errors.As(err, &unavailable), errors.As(err, &refused), errors.As(err, &launch), errors.As(err, &tampered):
 		return harness.Sandbox
 	case errors.As(err, &long):
 		return harness.Tokens
