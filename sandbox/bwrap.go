@@ -16,6 +16,9 @@ const (
 	fdStatus  = 5 // the launcher reports the exit status here; the command cannot write to it
 	fdDir     = 6 // the shell reports its last working directory here
 	fdShell   = 7 // the lines that make it do so
+	// 8 and 9 are the shim's
+	fdRoot    = 10 // the workspace
+	fdProtect = 11 // the first of the protected paths in it; the others follow
 )
 
 // Sizes in bytes of the private file systems. They are memory, so they are bounded.
@@ -38,11 +41,12 @@ func options(p Policy, h host, t tree, dir string, shell bool) []string {
 	if p.Profile == Full {
 		v.add("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
 		v.rootOnly(h)
+		v.protect(p, h, t)
 	} else {
 		v.system(h)
 		v.private(p, h)
 		v.network(p, h)
-		v.workspace(p, t)
+		v.workspace(p, h, t)
 	}
 	for _, d := range t.Hide {
 		v.add("--size", strconv.Itoa(sizeEmpty), "--tmpfs", d, "--remount-ro", d)
@@ -145,7 +149,7 @@ func (v *vector) tmpfs(perms string, size int, path string) {
 
 // workspace shows the workspace and covers what other programs would execute or believe. A mount point cannot be
 // renamed away, which is why .git is one as a whole: with only its hooks covered, "mv .git x" and a new .git would do.
-func (v *vector) workspace(p Policy, t tree) {
+func (v *vector) workspace(p Policy, h host, t tree) {
 	bind := "--bind"
 	if p.Profile == ReadOnly {
 		bind = "--ro-bind"
@@ -153,10 +157,24 @@ func (v *vector) workspace(p Policy, t tree) {
 	for _, d := range t.GitDirs {
 		v.add("--ro-bind", d, d)
 	}
-	v.add(bind, p.Root, p.Root)
-	for _, name := range t.Protect {
-		path := filepath.Join(p.Root, name)
-		v.add("--ro-bind", path, path)
+	v.bind(h, bind, fdRoot, p.Root)
+	v.protect(p, h, t)
+}
+
+// protect makes the protected paths read-only.
+func (v *vector) protect(p Policy, h host, t tree) {
+	for i, name := range t.Protect {
+		v.bind(h, "--ro-bind", fdProtect+i, filepath.Join(p.Root, name))
+	}
+}
+
+// bind shows a path at its own place: by the descriptor through which it was checked, since another command may have
+// put a link there meanwhile, or by name if the launcher is too old for that.
+func (v *vector) bind(h host, option string, fd int, path string) {
+	if h.Pins {
+		v.add(option+"-fd", strconv.Itoa(fd), path)
+	} else {
+		v.add(option, path, path)
 	}
 }
 

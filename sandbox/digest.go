@@ -138,7 +138,7 @@ func Protectable(root string, patterns []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.root.Close()
+	defer f.close()
 	var all []string
 	add := func(rel string) {
 		fi, err := f.root.Lstat(rel)

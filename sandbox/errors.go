@@ -87,3 +87,15 @@ type ProtectedError struct {
 
 // Error gives path and reason.
 func (e *ProtectedError) Error() string { return fmt.Sprintf("%s is protected: %s", e.Path, e.Reason) }
+
+// TamperedError says that a protected path is not what it was before a command: the command went around its protection,
+// or another program changed the path at the same moment. Nothing that follows can be relied on, so the session stops.
+type TamperedError struct {
+	Path string // relative to the workspace
+	What string // "it was replaced", "its contents changed", …
+}
+
+// Error names the path, what happened to it and what a person should do.
+func (e *TamperedError) Error() string {
+	return fmt.Sprintf("%s is protected, but %s while a command ran; look at it before anything uses it, then start again", e.Path, e.What)
+}

@@ -20,6 +20,7 @@ import (
 // safe for concurrent use.
 type Files struct {
 	root   *os.Root
+	top    *os.File    // the same folder: commands get it, and what is protected is looked at through it
 	first  fs.FileInfo // the root as it was opened
 	policy Policy
 	asked  string // the root as it was asked for, "" if no absolute path: a model may have it from a prompt
@@ -36,12 +37,20 @@ func openFiles(p Policy, asked string) (*Files, error) {
 		root.Close()
 		return nil, err
 	}
-	f := &Files{root: root, first: first, policy: p}
+	top, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	f := &Files{root: root, top: top, first: first, policy: p}
 	if filepath.IsAbs(asked) {
 		f.asked = filepath.Clean(asked)
 	}
 	return f, nil
 }
+
+// close gives back what the jail holds.
+func (f *Files) close() error { return errors.Join(f.top.Close(), f.root.Close()) }
 
 // Rel turns a path as a model writes it (relative to dir, beginning with "./", or absolute inside the workspace) into
 // a slash separated one relative to the root; "." is the root, and so is an empty path in it. The error wraps ErrOutside

@@ -15,6 +15,7 @@ import (
 // which golden files can test without bubblewrap.
 type host struct {
 	Bwrap   string            // absolute path of the launcher
+	Pins    bool              // the launcher takes descriptors in place of paths
 	EUID    int               // 0 adds what real root needs
 	Home    string            // resolved home directory, never "/" or ""
 	Account string            // home directory as the system's user list has it: $HOME may name another one

@@ -30,6 +30,10 @@ const (
 const (
 	DefaultTimeout = 120 * time.Second // long enough for a test suite, short enough for a person who waits
 	DefaultOutput  = 16 << 20          // bytes; a small model reads 2,400 characters of them, so more is a runaway
+	DefaultMemory  = 4 << 30           // bytes; a linker takes two, and the model's server needs the rest of a laptop
+	DefaultGrowth  = 2 << 30           // bytes; a debug build of a large program takes one
+	DefaultInodes  = 200_000           // files; an installed node_modules has up to 100,000
+	DefaultFloor   = 1 << 30           // bytes; with less, other programs of the machine begin to fail
 )
 
 // Policy says what a Box may do. It is fixed when the Box is made: nothing a model can reach changes it.
@@ -44,6 +48,12 @@ type Policy struct {
 	Network Network        // "" is the profile's own: NetOff, or NetHost for full and off
 	Allow   []string       // hosts for NetProxy: "pkg.go.dev", ".golang.org" (and all below), either with ":port"; empty allows nothing
 	Decide  func(Decision) // told of every decision of the proxy, from any goroutine; nil is nobody
+
+	Protect []string // files and folders that exist, slash separated and relative to the root, which no command may change: a gate's
+	Memory  int64    // bytes that all processes of a command may hold together; 0 is DefaultMemory
+	Growth  int64    // bytes by which one command may let the workspace and the cache grow; 0 is DefaultGrowth
+	Inodes  int      // files and folders that one command may make there; 0 is DefaultInodes
+	Floor   int64    // bytes that stay free on the disk; 0 is DefaultFloor, or a twentieth of a disk where that is less
 }
 
 // settle fills in the defaults and resolves the paths of a policy. It makes the directories for state and cache.
@@ -63,6 +73,7 @@ func settle(p Policy) (Policy, error) {
 	if err := settleNetwork(&p); err != nil {
 		return p, err
 	}
+	settleWatch(&p)
 	root, err := filepath.Abs(p.Root)
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -161,4 +172,21 @@ func foreign(p Policy, h host, fi fs.FileInfo) (reason, repair string) {
 	}
 	return fmt.Sprintf("it belongs to another user (uid %d, you are %d)", st.Uid, h.EUID),
 		fmt.Sprintf("run tether as that user, or take it over with: chown -R %d %s", h.EUID, p.Root)
+}
+
+// checkProtect makes sure that what is to be protected can be: it exists, below the root, and no link is on the way.
+func checkProtect(p Policy) error {
+	for _, rel := range p.Protect {
+		if !fs.ValidPath(rel) || rel == "." || strings.ContainsRune(rel, 0) {
+			return &RefusedError{p.Root, fmt.Sprintf("%q cannot be protected, it is no path in it", rel), "name files and folders relative to the workspace"}
+		}
+		fi, err := plain(p.Root, rel)
+		if err != nil {
+			return err
+		}
+		if fi == nil {
+			return &RefusedError{p.Root, rel + " is to be protected and does not exist", "make it, or take it out of the gate's files"}
+		}
+	}
+	return nil
 }

@@ -44,7 +44,7 @@ func (b *Box) probe(ctx context.Context, by string) error {
 	const limit = 20 * time.Second // it takes about 15 ms; a machine under full load is no reason to refuse
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errProbe)
 	defer cancel()
-	o, err := b.Run(ctx, Cmd{Argv: []string{"true"}})
+	o, err := b.try(ctx)
 	var le *LaunchError
 	var re *RefusedError
 	switch {
@@ -60,6 +60,29 @@ func (b *Box) probe(ctx context.Context, by string) error {
 		return explain(&LaunchError{Stderr: fmt.Sprintf("status %d: %s", o.Status, strings.TrimSpace(o.Output))}, b.host.Nested, by)
 	}
 	return nil
+}
+
+// try runs the probe with all that the machine may offer and takes back what it does not: an older launcher does not
+// know descriptors in place of paths, and the kernel may forbid to start a program in a control group.
+func (b *Box) try(ctx context.Context) (Outcome, error) {
+	b.host.Pins, b.groups.dir = true, findGroups(groupRoot, smallFile("/proc/self/cgroup"))
+	if b.groups.dir != "" {
+		b.groups.sweep()
+	}
+	for {
+		o, err := b.Run(ctx, Cmd{Argv: []string{"true"}})
+		var le *LaunchError
+		switch {
+		case !errors.As(err, &le):
+			return o, err
+		case b.groups.dir != "" && le.Err != nil && le.Stage == stageStart:
+			b.groups.dir = ""
+		case b.host.Pins && strings.Contains(le.Stderr, "Unknown option") && strings.Contains(le.Stderr, "bind-fd"):
+			b.host.Pins = false
+		default:
+			return o, err
+		}
+	}
 }
 
 // findBwrap returns the launcher: the one of the distribution, else an absolute one on PATH that only root can change.

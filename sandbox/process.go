@@ -58,9 +58,12 @@ type process struct {
 	shim    *leash     // nil without a shim
 	private privateDir // "" without one
 
+	group   *group
 	mu      sync.Mutex
-	init    int // pidfd of the first process inside, -1 if unknown
-	code    int // exit status as reported by the launcher, -1 if it was not
+	pid     int  // the first process inside, 0 if unknown
+	init    int  // pidfd of the first process inside, -1 if unknown
+	starved bool // the kernel ended it for its memory; set by finish
+	code    int  // exit status as reported by the launcher, -1 if it was not
 	watched chan struct{}
 }
 
@@ -70,10 +73,12 @@ func (b *Box) start(c Cmd, dir string, t tree) (*process, error) {
 	var pl plumbing
 	defer pl.closeChild()
 	b.command(p, &pl, c, dir, t)
+	b.confine(p, &pl, t)
 	if pl.err == nil {
 		pl.err = spawn(p.cmd)
 	}
 	if pl.err != nil {
+		p.group.end()
 		pl.closeOurs()
 		p.shim.close()
 		p.private.remove()
@@ -139,6 +144,31 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// confine hands the launcher the files that it is to show, and puts the command into a control group where there are
+// such.
+func (b *Box) confine(p *process, pl *plumbing, t tree) {
+	if pl.err != nil || p.status == nil {
+		return
+	}
+	if b.host.Pins {
+		var ps pins
+		ps, pl.err = b.pin(t)
+		pl.child = append(pl.child, ps...)
+		for len(p.cmd.ExtraFiles) < fdRoot-3 {
+			p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, nil)
+		}
+		p.cmd.ExtraFiles = append(append(p.cmd.ExtraFiles, b.files.top), ps...)
+	} else {
+		pl.err = b.sameRoot() // as late as it can be
+	}
+	if pl.err != nil {
+		return
+	}
+	if p.group, pl.err = b.groups.make(b.policy); p.group != nil {
+		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(p.group.fd.Fd())
+	}
+}
+
 // watch reads what the launcher reports: first the process inside that all others hang on, at the end the status.
 func (p *process) watch() {
 	defer close(p.watched)
@@ -157,7 +187,8 @@ func (p *process) watch() {
 		p.mu.Lock()
 		if r.Child > 0 && p.init < 0 {
 			if fd, err := unix.PidfdOpen(r.Child, 0); err == nil {
-				p.init = fd
+				p.pid, p.init = r.Child, fd
+				expendable(r.Child) // the command does not exist yet
 			}
 		}
 		if r.Code != nil {
@@ -165,6 +196,13 @@ func (p *process) watch() {
 		}
 		p.mu.Unlock()
 	}
+}
+
+// first returns the number of the first process inside, 0 if it is unknown.
+func (p *process) first() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
 }
 
 // awaitLeader returns when the launcher (without one, the command) has ended. It is not reaped yet, so that its process
@@ -186,6 +224,7 @@ func (p *process) kill() {
 		return
 	}
 	_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // gone already is fine
+	p.group.kill()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.init >= 0 {
@@ -210,6 +249,7 @@ func (p *process) finish(collected <-chan struct{}) (code int, dir string, err e
 	}
 	_ = p.out.SetReadDeadline(grace)
 	<-collected
+	p.starved = p.group.end()
 	dir = p.lastDir()
 	p.close()
 	p.private.remove()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +20,13 @@ type Box struct {
 	filter []byte
 	proxy  *proxy // nil without the network NetProxy
 	files  *Files
+	sums   sums
+	groups groups
+
+	// These are nil during the probe, which changes nothing.
+	scan   *scanner
+	looked chan struct{} // closed after the first look at the workspace
+	stop   func()        // ends that look
 }
 
 // New checks the workspace, looks for bubblewrap and probes once with the real argument vector, so that a machine
@@ -45,15 +53,46 @@ func New(ctx context.Context, p Policy) (*Box, error) {
 		return nil, err
 	}
 	seal()
-	if p.Profile == Off {
-		return b, nil
+	if err = checkProtect(p); err == nil && p.Profile != Off {
+		err = b.prepare(ctx)
 	}
-	if err := b.prepare(ctx); err != nil {
+	if err != nil {
 		b.Close()
 		return nil, err
 	}
+	b.firstLook()
 	return b, nil
 }
+
+// firstLook remembers what is in the workspace before any command, and takes away what an interrupted write left there.
+// It goes on beside the caller, who has a model to ask first: the first command waits for it.
+func (b *Box) firstLook() {
+	if !b.writes() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.scan, b.looked, b.stop = newScanner(b.policy, b.files.root), make(chan struct{}), cancel
+	go func() {
+		defer close(b.looked)
+		b.files.sweep(b.scan.first(ctx))
+	}()
+}
+
+// awaitLook waits for the first look. The probe has none.
+func (b *Box) awaitLook(ctx context.Context) error {
+	if b.looked == nil {
+		return nil
+	}
+	select {
+	case <-b.looked:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writes reports whether commands can change the workspace at all.
+func (b *Box) writes() bool { return b.policy.Profile != ReadOnly }
 
 // Policy returns the policy with its defaults filled in and its paths resolved.
 func (b *Box) Policy() Policy { return b.policy }
@@ -62,7 +101,13 @@ func (b *Box) Policy() Policy { return b.policy }
 func (b *Box) Files() *Files { return b.files }
 
 // Close gives back what the Box holds on the host. The Box cannot be used afterwards.
-func (b *Box) Close() error { return b.files.root.Close() }
+func (b *Box) Close() error {
+	if b.stop != nil {
+		b.stop()
+		<-b.looked
+	}
+	return b.files.close()
+}
 
 // Cmd is one command to run.
 type Cmd struct {
@@ -78,9 +123,10 @@ type Outcome struct {
 	Output   string        // stdout and stderr as they came: valid UTF-8 without control bytes, at most 64 KiB of head and 64 KiB of tail
 	Left     int64         // bytes left out in the middle
 	TimedOut bool          // the time limit ended it
-	Killed   string        // why it was killed, "" if it ended by itself: "time limit", "output limit"
+	Killed   string        // why it was killed, "" if it ended by itself: "time limit", "output limit", "memory limit", "disk limit"
 	Dir      string        // where the shell ended, relative to the root; Cmd.Dir if unknown, outside, or no shell line
 	Elapsed  time.Duration // wall time
+	Planted  []Finding     // what is new in the workspace that other programs execute or believe; each is told once in the life of a Box
 }
 
 // Statuses that Run gives itself, as the shell and timeout(1) have them.
@@ -90,15 +136,19 @@ const (
 	statusKilled     = 128 + int(syscall.SIGKILL)
 	killedTime       = "time limit"
 	killedOutput     = "output limit"
+	killedMemory     = "memory limit"
+	killedDisk       = "disk limit"
 	textNoCommand    = "there is no command\n"
 	textCannotStart  = "the command cannot be started: "
 	textNoDirectory  = "the working directory is gone: "
+	stageStart       = "start the command"
 	stageSetUp       = "set up the command"
 	stageSetUpForeig = "set up the command: the workspace was replaced by another folder"
 )
 
 // Run runs a command and waits for its end; then no process of it is left, also none in the background. An error is a
-// fault of the launcher (*LaunchError) or the cancelled context: never the command's own failure, which is a status.
+// fault of the launcher (*LaunchError), a protected path that changed (*TamperedError) or the cancelled context: never the
+// command's own failure, which is a status.
 func (b *Box) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	began := time.Now()
 	o, err := b.run(ctx, c)
@@ -121,6 +171,9 @@ func (b *Box) run(ctx context.Context, c Cmd) (Outcome, error) {
 	if !b.files.isDir(c.Dir) {
 		return Outcome{Status: statusCannotRun, Output: textNoDirectory + c.Dir + "\n"}, nil
 	}
+	if err := b.awaitLook(ctx); err != nil {
+		return o, err
+	}
 	t, err := b.look()
 	if err != nil {
 		return o, err
@@ -130,31 +183,88 @@ func (b *Box) run(ctx context.Context, c Cmd) (Outcome, error) {
 		return o, &LaunchError{Stage: stageSetUp, Err: err}
 	}
 	defer held.release()
+	var before imprints
+	if b.scan != nil {
+		if before, err = b.sums.note(b.files.top, t); err != nil {
+			return o, &LaunchError{Stage: stageSetUp, Err: err}
+		}
+	}
 	p, err := b.start(c, c.Dir, t)
 	if errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.EINVAL) { // too long, or a NUL byte in it
 		o.Status, o.Output = statusCannotRun, textCannotStart+plainError(err)+"\n"
 		return o, nil
 	}
 	if err != nil {
-		return o, &LaunchError{Stage: "start the command", Err: err}
+		return o, launchFailed(err)
 	}
-	return b.follow(ctx, p, o)
+	o, err = b.follow(ctx, p, o)
+	if b.scan == nil {
+		return o, err
+	}
+	return b.review(ctx, t, before, o, err)
+}
+
+// launchFailed is the error of a command that did not come to life.
+func launchFailed(err error) error {
+	var le *LaunchError
+	if errors.As(err, &le) {
+		return le
+	}
+	return &LaunchError{Stage: stageStart, Err: err}
+}
+
+// review looks at what a command left behind. It is done also after one that was killed.
+func (b *Box) review(ctx context.Context, t tree, before imprints, o Outcome, err error) (Outcome, error) {
+	if tampered := before.compare(t); tampered != nil {
+		return o, errors.Join(tampered, err)
+	}
+	if rerr := b.sameRoot(); rerr != nil {
+		return o, errors.Join(rerr, err)
+	}
+	if ctx.Err() == nil { // what is not told now is still new next time
+		o.Planted = b.scan.fresh(ctx)
+	}
+	return o, err
 }
 
 // look checks that the workspace is still the folder that New saw, and gathers the facts about it.
 func (b *Box) look() (tree, error) {
-	now, err := os.Lstat(b.policy.Root)
-	if err != nil {
-		return tree{}, &LaunchError{Stage: stageSetUp, Err: err}
+	if err := b.sameRoot(); err != nil {
+		return tree{}, err
 	}
-	if !os.SameFile(now, b.files.first) {
-		return tree{}, &LaunchError{Stage: stageSetUpForeig}
+	p := b.policy
+	if b.scan != nil && p.Profile != Off && p.Profile != Full {
+		p.Protect = append(slices.Clone(p.Protect), b.present(b.scan.nested)...)
 	}
-	t, err := inspect(b.policy, b.host)
+	t, err := inspect(p, b.host)
+	var tampered *TamperedError
+	if errors.As(err, &tampered) {
+		return t, tampered
+	}
 	if err != nil {
 		return t, &LaunchError{Stage: stageSetUp, Err: err}
 	}
 	return t, nil
+}
+
+// sameRoot checks that the path of the workspace still leads to the folder that was opened.
+func (b *Box) sameRoot() error {
+	now, err := os.Lstat(b.policy.Root)
+	if err != nil {
+		return &LaunchError{Stage: stageSetUp, Err: err}
+	}
+	if !os.SameFile(now, b.files.first) {
+		return &LaunchError{Stage: stageSetUpForeig}
+	}
+	return nil
+}
+
+// present returns the paths that still exist: a person may have removed a submodule.
+func (b *Box) present(rels []string) []string {
+	return slices.DeleteFunc(slices.Clone(rels), func(rel string) bool {
+		_, err := b.files.root.Lstat(rel)
+		return err != nil
+	})
 }
 
 // follow sees a process to its end: its own, or a limit's, or the caller's.
@@ -165,6 +275,7 @@ func (b *Box) follow(ctx context.Context, p *process, o Outcome) (Outcome, error
 	go func() { defer close(ended); p.awaitLeader() }()
 	timer := time.NewTimer(b.policy.Timeout)
 	defer timer.Stop()
+	passed, unwatch := b.guardResources(p)
 	var cancelled error
 	select {
 	case <-ended:
@@ -172,9 +283,11 @@ func (b *Box) follow(ctx context.Context, p *process, o Outcome) (Outcome, error
 		o.Killed, o.TimedOut = killedTime, true
 	case <-out.full:
 		o.Killed = killedOutput
+	case o.Killed = <-passed:
 	case <-ctx.Done():
 		cancelled = ctx.Err()
 	}
+	unwatch()
 	p.kill()
 	<-ended
 	code, dir, err := p.finish(collected)
@@ -187,6 +300,9 @@ func (b *Box) follow(ctx context.Context, p *process, o Outcome) (Outcome, error
 	}
 	if cancelled != nil {
 		return o, cancelled
+	}
+	if p.starved && o.Killed == "" {
+		o.Killed = killedMemory
 	}
 	return b.conclude(o, code, dir)
 }

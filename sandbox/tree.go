@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // tree holds the facts about one workspace that the vector depends on. They change while a session runs, so they are
 // gathered before every command.
 type tree struct {
-	Protect []string // names in the root, bound read-only over themselves
+	Protect []string // slash paths below the root, bound read-only over themselves
 	Hide    []string // absolute folders, covered by an empty read-only one
 	GitDirs []string // absolute folders outside, where the git data of a worktree lies: shown read-only
 	Hold    []string // the folders of Hide that must be made first, and are taken away again
@@ -27,6 +28,9 @@ type tree struct {
 var protected = []string{".git", "tether.toml", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".devcontainer",
 	".mcp.json", ".envrc", ".gitmodules"}
 
+// gitName is the name by which git finds a repository, in whatever folder.
+const gitName = ".git"
+
 // hiddenDir is the folder of a workspace in which tether may keep its state.
 const hiddenDir = ".tether"
 
@@ -34,45 +38,79 @@ const hiddenDir = ".tether"
 // with rights that the command does not have (CVE-2026-87766), and a file with a second name can be written through it.
 func inspect(p Policy, h host) (tree, error) {
 	var t tree
-	if !launched(p) {
+	if !launched(p) { // nothing can be covered, but what is asked for can be watched
+		t.Protect = p.Protect
 		return t, nil
 	}
-	if err := t.hidden(p, h); err != nil || p.Profile == Full {
+	if err := t.hidden(p, h); err != nil {
 		return t, err
 	}
-	if err := t.git(p); err != nil {
-		return t, err
-	}
-	for _, name := range protected[1:] {
-		fi, err := plain(p.Root, name)
-		if err != nil {
+	if p.Profile != Full {
+		if err := t.git(p); err != nil {
 			return t, err
 		}
-		if fi != nil {
-			t.Protect = append(t.Protect, name)
+		for _, name := range protected[1:] {
+			if err := t.protect(p, name); err != nil {
+				return t, err
+			}
+		}
+	}
+	for _, rel := range p.Protect {
+		if fi, err := plain(p.Root, rel); err == nil && fi == nil {
+			return t, &TamperedError{rel, "it is gone"}
+		}
+		if err := t.protect(p, rel); err != nil {
+			return t, err
 		}
 	}
 	return t, nil
 }
 
-// git protects the repository as a whole. Where there is none, an empty folder stands in, so that none can be planted
-// and git goes on to find the one of a parent folder.
-func (t *tree) git(p Policy) error {
-	const name = ".git"
-	fi, err := plain(p.Root, name)
-	path := filepath.Join(p.Root, name)
-	switch {
-	case err != nil:
-		return err
-	case fi == nil || fi.IsDir() && emptyDir(path):
-		t.hold(p, path)
+// protect covers a path that exists, unless it lies in a folder that is covered anyway. A .git file in it may belong to
+// a repository outside, which is shown.
+func (t *tree) protect(p Policy, rel string) error {
+	if slices.ContainsFunc(t.Protect, func(q string) bool { return within("/"+rel, "/"+q) }) {
 		return nil
-	case fi.Mode().IsRegular():
-		if dir := worktree(path); dir != "" {
-			t.GitDirs = append(t.GitDirs, dir)
-		}
 	}
-	t.Protect = append(t.Protect, name)
+	fi, err := plain(p.Root, rel)
+	if fi == nil || err != nil {
+		return err
+	}
+	t.Protect = append(t.Protect, rel)
+	if path.Base(rel) == gitName && fi.Mode().IsRegular() && p.Profile != Full {
+		t.outside(p, repository(filepath.Join(p.Root, rel)))
+	}
+	return nil
+}
+
+// outside shows a repository that does not lie in the workspace.
+func (t *tree) outside(p Policy, dir string) {
+	if dir != "" && !within(dir, p.Root) && !slices.Contains(t.GitDirs, dir) {
+		t.GitDirs = append(t.GitDirs, dir)
+	}
+}
+
+// git protects the repository as a whole, and the folder of its hooks where that is another one. Where there is none, an
+// empty folder stands in, so that none can be planted and git goes on to find the one of a parent folder.
+func (t *tree) git(p Policy) error {
+	fi, err := plain(p.Root, gitName)
+	file := filepath.Join(p.Root, gitName)
+	if err != nil {
+		return err
+	}
+	if fi == nil || fi.IsDir() && emptyDir(file) {
+		t.hold(p, file)
+		return nil
+	}
+	if err := t.protect(p, gitName); err != nil {
+		return err
+	}
+	if len(t.GitDirs) > 0 {
+		file = t.GitDirs[0]
+	}
+	if hooks := hookFolder(p.Root, file); hooks != "" {
+		return t.protect(p, hooks)
+	}
 	return nil
 }
 
@@ -145,42 +183,6 @@ func emptyDir(path string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// worktree returns the repository that a .git file of a git worktree belongs to, or "". The file is part of the
-// workspace, so anyone may have written it: the repository must point back to it, or "gitdir: /home/me/.ssh" would show
-// the keys inside.
-func worktree(file string) string {
-	dir, ok := strings.CutPrefix(smallFile(file), "gitdir: ")
-	if !ok {
-		return ""
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(filepath.Dir(file), dir)
-	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil || smallFile(filepath.Join(dir, "gitdir")) != file {
-		return ""
-	}
-	common := filepath.Dir(filepath.Dir(dir)) // …/.git/worktrees/NAME
-	if filepath.Base(filepath.Dir(dir)) != "worktrees" || firstFile(filepath.Join(common, "HEAD")) == "" {
-		return ""
-	}
-	return common
-}
-
-// smallFile returns the text of a regular file of one line, or "".
-func smallFile(path string) string {
-	const most = 4096 // bytes: one path
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
-		return ""
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
-
 // holders keeps the stand-in folders of a command in place while it runs.
 type holders []*os.File
 
@@ -241,4 +243,49 @@ func (hs holders) release() {
 		}
 		f.Close()
 	}
+}
+
+// pins are open files by which the launcher shows the workspace and the protected paths in it.
+type pins []*os.File
+
+// pin opens what the tree protects, no part of a path being a link. The launcher takes the very files: whatever a path
+// comes to name afterwards, no other file of the machine is shown in its place.
+func (b *Box) pin(t tree) (pins, error) {
+	var ps pins
+	for _, rel := range t.Protect {
+		f, err := openBeneath(b.files.top, rel)
+		if err != nil {
+			ps.close()
+			return nil, err
+		}
+		ps = append(ps, f)
+	}
+	return ps, nil
+}
+
+func (ps pins) close() {
+	for _, f := range ps {
+		f.Close()
+	}
+}
+
+// openBeneath opens a path without following any link in it.
+func openBeneath(dir *os.File, rel string) (*os.File, error) {
+	at := dir
+	for part := range strings.SplitSeq(rel, "/") {
+		fd, err := unix.Openat(int(at.Fd()), part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if at != dir {
+			at.Close()
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+		}
+		at = os.NewFile(uintptr(fd), rel)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(at.Fd()), &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK || st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink != 1 {
+		at.Close()
+		return nil, &RefusedError{dir.Name(), rel + " was replaced while a command was set up", "run one command at a time in this workspace"}
+	}
+	return at, nil
 }

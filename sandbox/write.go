@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // WriteFile replaces or makes a file: readers see the old or the new contents, never a mix, also after a crash. Folders
@@ -48,6 +51,8 @@ func (f *Files) writable(rel string) error {
 		return &ProtectedError{rel, "it holds the state of tether"}
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.EqualFold(p, ".git") }):
 		return &ProtectedError{rel, "git runs code from there"}
+	case slices.ContainsFunc(f.policy.Protect, func(p string) bool { return within("/"+rel, "/"+p) }):
+		return &ProtectedError{rel, "the task is judged by it"}
 	case slices.ContainsFunc(protected, func(p string) bool { return strings.EqualFold(p, parts[0]) }):
 		return &ProtectedError{rel, "other programs take their settings from it, only a person may change it"}
 	}
@@ -112,11 +117,11 @@ func (f *Files) parent(rel string) (*os.Root, error) {
 
 // replace writes a file beside its name and renames it over it, flushing both, so that a crash leaves one or the other.
 func replace(dir *os.Root, name string, data []byte, perm fs.FileMode) error {
-	temp := ".tether-" + rand.Text() + ".tmp"
-	file, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	file, temp, err := makeTemp(dir, perm)
 	if err != nil {
 		return err
 	}
+	defer file.Close() // it was flushed, so nothing can be lost here
 	if err = fill(dir, file, name, data, perm); err == nil {
 		err = dir.Rename(temp, name)
 	}
@@ -137,7 +142,56 @@ func fill(dir *os.Root, file *os.File, name string, data []byte, perm fs.FileMod
 	if err == nil {
 		err = file.Sync()
 	}
-	return errors.Join(err, file.Close())
+	return err
+}
+
+// makeTemp makes the file that becomes another one. It is locked as long as it is being written: what is not locked is
+// left over from a process that was killed. A sweep may have taken it away before the lock; then it has no name left.
+func makeTemp(dir *os.Root, perm fs.FileMode) (*os.File, string, error) {
+	for {
+		name := ".tether-" + rand.Text() + ".tmp"
+		file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if err != nil {
+			return nil, "", err
+		}
+		_ = unix.Flock(int(file.Fd()), unix.LOCK_EX) // where there are no locks, nothing is swept
+		var st unix.Stat_t
+		if unix.Fstat(int(file.Fd()), &st) != nil || st.Nlink > 0 {
+			return file, name, nil
+		}
+		file.Close()
+	}
+}
+
+// leftover matches the names that makeTemp gives.
+var leftover = regexp.MustCompile(`^\.tether-[A-Z2-7]{26}\.tmp$`).MatchString
+
+// sweep removes temporary files of writes that were interrupted. A file that is somebody else's, has a second name or is
+// being written stays.
+func (f *Files) sweep(names []string) {
+	const most = 1000 // one is left for each process that was killed
+	for _, rel := range names[:min(most, len(names))] {
+		f.sweepOne(rel)
+	}
+}
+
+func (f *Files) sweepOne(rel string) {
+	file, err := f.root.OpenFile(rel, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	var st, now unix.Stat_t
+	fd := int(file.Fd())
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 || int(st.Uid) != os.Geteuid() {
+		return
+	}
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return
+	}
+	if unix.Fstatat(int(f.top.Fd()), rel, &now, unix.AT_SYMLINK_NOFOLLOW) == nil && now.Ino == st.Ino && now.Dev == st.Dev {
+		_ = f.root.Remove(rel) // it stays for the next time
+	}
 }
 
 // syncDir flushes the name of a new file to disk.

@@ -1,0 +1,292 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The pace of the watchdogs. A look at the free space is one system call, and a fast disk takes 2 GB a second; a look at
+// the memory reads a file for each process. What ends before the first look costs nothing.
+const (
+	paceDisk   = 50 * time.Millisecond
+	paceMemory = 250 * time.Millisecond
+	paceWalk   = 500 * time.Millisecond // where the file system does not count its files, they are counted at this pace
+)
+
+// settleWatch fills in the bounds that a policy does not give. The floor depends on the disk and comes later.
+func settleWatch(p *Policy) {
+	if p.Memory <= 0 {
+		p.Memory = DefaultMemory
+	}
+	if p.Growth <= 0 {
+		p.Growth = DefaultGrowth
+	}
+	if p.Inodes <= 0 {
+		p.Inodes = DefaultInodes
+	}
+}
+
+// watchdog ends a command that takes more memory or disk than the policy allows. Limits on one process or one file
+// cannot: a command has many of both.
+type watchdog struct {
+	policy Policy
+	began  time.Time
+	disks  []disk
+	memory func(exact bool) int64                           // bytes that the processes hold together
+	usage  func(ctx context.Context, since time.Time) usage // what was written since then
+	rest   time.Time                                        // no counting of files before this
+}
+
+// disk is a file system that commands can fill, as it was before the command.
+type disk struct {
+	free  func() (space, error)
+	start space
+	floor int64 // bytes
+}
+
+// space is what a file system has left.
+type space struct {
+	bytes, size int64
+	files       int64
+	counts      bool // it counts its files at all
+}
+
+// usage is what a command wrote.
+type usage struct {
+	bytes int64 // size on disk of the files that were changed
+	files int64 // how many were made
+	whole bool  // all was counted
+}
+
+// newWatchdog notes how the disks are. The folders are those that a command can fill: two on one disk watch it twice.
+func newWatchdog(p Policy, now time.Time, dirs []string) *watchdog {
+	// The kernel stamps files with the time of its last tick, at most 10 ms ago.
+	w := &watchdog{policy: p, began: now.Add(-10 * time.Millisecond)}
+	w.usage = func(ctx context.Context, since time.Time) usage { return countFiles(ctx, dirs, since) }
+	for _, dir := range dirs {
+		d := disk{free: func() (space, error) { return spaceAt(dir) }}
+		var err error
+		if d.start, err = d.free(); err == nil {
+			d.floor = floor(p.Floor, d.start)
+			w.disks = append(w.disks, d)
+		}
+	}
+	return w
+}
+
+// floor returns how much of a disk has to stay free. A disk that is nearly full already must not end every command, so
+// half of what is left may be used in any case.
+func floor(asked int64, s space) int64 {
+	if asked <= 0 {
+		asked = min(DefaultFloor, s.size/20)
+	}
+	return min(asked, s.bytes/2)
+}
+
+// spaceAt asks the file system of a folder.
+func spaceAt(dir string) (space, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return space{}, err
+	}
+	block := st.Bsize
+	return space{bytes: int64(st.Bavail) * block, size: int64(st.Blocks) * block, files: int64(st.Ffree), counts: st.Files > 0}, nil
+}
+
+// guardResources starts the watchdog of a command. The channel tells the limit that it passed; call the function when it
+// is over. Without a sandbox there is none, as there are no other limits.
+func (b *Box) guardResources(p *process) (<-chan string, func()) {
+	passed := make(chan string, 1)
+	if b.policy.Profile == Off {
+		return passed, func() {}
+	}
+	dirs := []string{b.policy.Root}
+	if b.policy.Cache != "" {
+		dirs = append(dirs, b.policy.Cache)
+	}
+	w := newWatchdog(b.policy, time.Now(), dirs)
+	if p.group == nil && p.status != nil {
+		w.memory = func(exact bool) int64 { return residents(p.first(), exact) }
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticker := time.NewTicker(paceDisk)
+		defer ticker.Stop()
+		if limit := w.watch(ctx, ticker.C); limit != "" {
+			passed <- limit
+		}
+	})
+	return passed, func() { cancel(); done.Wait() }
+}
+
+// watch looks at each tick until the context ends, and returns the limit that was passed, or "".
+func (w *watchdog) watch(ctx context.Context, ticks <-chan time.Time) string {
+	nextMemory := w.began.Add(paceMemory)
+	for {
+		select {
+		case <-ctx.Done():
+			return ""
+		case now := <-ticks:
+			if w.diskPassed(ctx, now) {
+				return killedDisk
+			}
+			if now.Before(nextMemory) || w.memory == nil {
+				continue
+			}
+			nextMemory = now.Add(paceMemory)
+			// The sum counts shared pages once for each process, so it is only a reason to look closely.
+			if w.memory(false) > w.policy.Memory && w.memory(true) > w.policy.Memory {
+				return killedMemory
+			}
+		}
+	}
+}
+
+// diskPassed reports whether a disk is nearly full, or the command made files beyond its budget. The free space, which is
+// cheap to ask for, decides whether the files are counted; others write to the same disk, so the count decides.
+func (w *watchdog) diskPassed(ctx context.Context, now time.Time) bool {
+	var lost int64
+	count := false
+	for _, d := range w.disks {
+		s, err := d.free()
+		if err != nil {
+			continue // the folder was removed meanwhile: nothing can grow there
+		}
+		if s.bytes < d.floor {
+			return true
+		}
+		lost = max(lost, d.start.bytes-s.bytes)
+		count = count || !s.counts && now.Sub(w.began) > paceWalk || s.counts && d.start.files-s.files > int64(w.policy.Inodes)
+	}
+	if (!count && lost <= w.policy.Growth) || now.Before(w.rest) {
+		return false
+	}
+	began := time.Now()
+	u := w.usage(ctx, w.began)
+	if ctx.Err() != nil {
+		return false
+	}
+	w.rest = now.Add(max(paceWalk, 20*time.Since(began))) // at most a twentieth of one processor
+	if !u.whole && lost > 2*w.policy.Growth {
+		return true
+	}
+	return lost > w.policy.Growth && u.bytes > w.policy.Growth || u.files > int64(w.policy.Inodes)
+}
+
+// residents returns the sum of the memory of all processes in the namespace whose first process is init: resident, or
+// exactly, with shared pages divided among those that share them. The list comes from the /proc of the sandbox, which
+// has no others in it.
+func residents(init int, exact bool) int64 {
+	if init == 0 {
+		return 0 // it has not begun
+	}
+	dir := fmt.Sprintf("/proc/%d/root/proc", init)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for _, e := range entries {
+		if c := e.Name()[0]; c < '0' || c > '9' {
+			continue
+		}
+		if exact {
+			sum += proportional(filepath.Join(dir, e.Name(), "smaps_rollup"))
+		} else {
+			sum += resident(filepath.Join(dir, e.Name(), "statm"))
+		}
+	}
+	return sum
+}
+
+// resident reads the second number of a statm file, in pages.
+func resident(file string) int64 {
+	data, err := os.ReadFile(file)
+	fields := bytes.Fields(data)
+	if err != nil || len(fields) < 2 {
+		return 0 // the process ended meanwhile
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // the kernel's own number
+	return pages * int64(os.Getpagesize())
+}
+
+// ownMemory names the lines of a smaps_rollup file that are memory of the processes themselves: pages of files, which the
+// kernel can drop at any time, are in none of them.
+var ownMemory = []string{"Pss_Anon:", "Pss_Shmem:", "SwapPss:"}
+
+// proportional adds up those lines, which read "Pss_Anon:  104 kB".
+func proportional(file string) int64 {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	var kib int64
+	for line := range bytes.Lines(data) {
+		fields := bytes.Fields(line)
+		if len(fields) >= 2 && slices.Contains(ownMemory, string(fields[0])) {
+			n, _ := strconv.ParseInt(string(fields[1]), 10, 64) // the kernel's own number
+			kib += n
+		}
+	}
+	return kib << 10
+}
+
+// countFiles adds up what was written below some folders since a moment. A file that was there and has been changed
+// counts with its whole size: what it had before is not known.
+func countFiles(ctx context.Context, dirs []string, since time.Time) usage {
+	const most = 1_000_000 // entries: a second's work
+	u, seen := usage{whole: true}, 0
+	for _, top := range dirs {
+		queue := []string{top}
+		for ; len(queue) > 0; queue = queue[1:] {
+			if ctx.Err() != nil || seen > most {
+				u.whole = false
+				return u
+			}
+			seen += u.folder(queue[0], since, &queue)
+		}
+	}
+	return u
+}
+
+// folder counts one folder and queues those in it. A name that leads through a link is not followed.
+func (u *usage) folder(dir string, since time.Time, queue *[]string) int {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1) // what can be read counts
+	for _, name := range names {
+		var st unix.Statx_t
+		const want = unix.STATX_TYPE | unix.STATX_BLOCKS | unix.STATX_CTIME | unix.STATX_BTIME
+		if unix.Statx(int(f.Fd()), name, unix.AT_SYMLINK_NOFOLLOW, want, &st) != nil {
+			continue // gone meanwhile
+		}
+		if !stampedBefore(st.Ctime, since) {
+			u.bytes += int64(st.Blocks) * 512
+			if st.Mask&unix.STATX_BTIME == 0 || !stampedBefore(st.Btime, since) {
+				u.files++
+			}
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			*queue = append(*queue, filepath.Join(dir, name))
+		}
+	}
+	return len(names)
+}
+
+// stampedBefore compares a time of the kernel.
+func stampedBefore(t unix.StatxTimestamp, since time.Time) bool {
+	return time.Unix(t.Sec, int64(t.Nsec)).Before(since)
+}
