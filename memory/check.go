@@ -102,7 +102,7 @@ func (s *Store) fixGone() string {
 func (s *Store) Check(ctx context.Context) (Report, error) {
 	r := Report{Path: s.path}
 	s.checkModes(&r)
-	bad, err := quickCheck(ctx, s.reader)
+	bad, err := quickCheck(ctx, s.reader, "3")
 	if err != nil && !damages(err) {
 		return r, s.explain("check", err)
 	}

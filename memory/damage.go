@@ -49,24 +49,22 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("it is damaged: %s\n%s\nsee what is lost with: tether fsck, save the rest with: tether fsck --repair", e.Cause, kept)
 }
 
-// checkTime is how long the structure of the file is looked at when a store is
-// opened. A small file is looked at whole, of a large one as much as that: the
-// rest is for tether fsck.
-const checkTime = 8 * time.Millisecond
+// checkTime is how long a store is looked at when it is opened. A small one is
+// looked at whole, of a large one as much as that: the rest is for tether fsck.
+const checkTime = 10 * time.Millisecond
 
-// samples is how many events are checked at random when a store is opened, and
-// how many of the newest. Each takes about 30 µs.
+// samples is how many events, and how many texts of the index, are checked
+// beside the structure if there is time.
 const samples = 16
 
 // sample looks for damage, in a bounded time. What is only derived is made
 // again at once.
 func (s *Store) sample(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, checkTime)
+	enough := time.Now().Add(checkTime)
+	limited, cancel := context.WithDeadline(ctx, enough.Add(-checkTime/2))
 	defer cancel()
-	bad, err := quickCheck(limited, s.reader)
+	bad, err := quickCheck(limited, s.reader, "'event'")
 	switch {
-	case len(bad) > 0 && onlyIndex(bad):
-		return s.Rebuild(ctx)
 	case len(bad) > 0:
 		return &DamageError{Cause: strings.Join(bad, "; ")}
 	case ctx.Err() != nil:
@@ -74,10 +72,10 @@ func (s *Store) sample(ctx context.Context) error {
 	case damages(err):
 		return err
 	}
-	if err := s.sampleEvents(ctx); err != nil {
+	if err := s.sampleEvents(ctx, enough); err != nil {
 		return err
 	}
-	if bad, err := s.sampleIndex(ctx); bad && err == nil || sqliteCode(err) == sqliteCorrupt {
+	if bad, err := s.sampleIndex(ctx, enough); bad && err == nil || sqliteCode(err) == sqliteCorrupt {
 		return s.Rebuild(ctx)
 	}
 	return nil
@@ -89,10 +87,10 @@ func damages(err error) bool {
 	return code == sqliteCorrupt || code == sqliteNotADB
 }
 
-// quickCheck returns what SQLite says about the structure of the file; nothing
-// if it is sound. An error means that there was no time, or no way, to look.
-func quickCheck(ctx context.Context, db queryer) ([]string, error) {
-	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(3)")
+// quickCheck returns what SQLite says about the structure of the file, or of the
+// table that what names; nothing if it is sound. An error means that there was no time, or no way, to look.
+func quickCheck(ctx context.Context, db queryer, what string) ([]string, error) {
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check("+what+")")
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +120,13 @@ func onlyIndex(bad []string) bool {
 }
 
 // sampleEvents checks the newest events and some others against their hashes.
-func (s *Store) sampleEvents(ctx context.Context) error {
+func (s *Store) sampleEvents(ctx context.Context, enough time.Time) error {
 	h, err := s.last(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range int64(samples) {
-		if i >= h.seq {
+		if i >= h.seq || i > 0 && time.Now().After(enough) {
 			break
 		}
 		for _, seq := range []int64{h.seq - i, 1 + rand.Int64N(h.seq)} {
@@ -171,13 +169,16 @@ func (s *Store) checkEvent(ctx context.Context, seq int64) error {
 
 // sampleIndex reports whether an indexed text, of the newest and of some others,
 // is not of the observation or note that it is said to be of.
-func (s *Store) sampleIndex(ctx context.Context) (bad bool, err error) {
+func (s *Store) sampleIndex(ctx context.Context, enough time.Time) (bad bool, err error) {
 	var lo, hi int64
 	err = s.reader.QueryRowContext(ctx, "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM chunk").Scan(&lo, &hi)
 	for i := 0; i < samples && err == nil && !bad && lo < hi; i++ {
 		id := hi
 		if i > 0 {
 			id = lo + rand.Int64N(hi-lo+1)
+			if time.Now().After(enough) {
+				break
+			}
 		}
 		bad, err = s.strange(ctx, id)
 	}
