@@ -72,7 +72,7 @@ func survey() host {
 	h.Files = existing(secretFiles, func(fi os.FileInfo) bool { return fi.Mode().IsRegular() })
 	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
 	h.Tools, h.Told = findTools(h, os.Getenv)
-	h.Resolv = resolver()
+	h.Resolv, h.Self = resolver(), self()
 	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")
 	return h

@@ -113,7 +113,7 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 	var shimEnd, self *os.File
 	if shimmed(b.policy) {
 		p.shim, shimEnd = pl.leash(b.proxy)
-		h.Self = itself()
+		h.Self = still(h.Self)
 	}
 	if b.policy.Profile == Landlock && pl.err == nil {
 		p.private, pl.err = h.makePrivate(b.policy)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,11 +37,15 @@ type proxy struct {
 	decide  func(Decision)
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+
+	wait, idle      time.Duration
+	requests, bytes int64
 }
 
 // newProxy makes the proxy of a policy whose entries were checked.
 func newProxy(p Policy) *proxy {
-	x := &proxy{decide: p.Decide, resolve: lookUp, dial: (&net.Dialer{Timeout: proxyWait}).DialContext}
+	x := &proxy{decide: p.Decide, resolve: lookUp, dial: (&net.Dialer{Timeout: proxyWait}).DialContext,
+		wait: proxyWait, idle: proxyIdle, requests: proxyRequests, bytes: proxyBytes}
 	if x.decide == nil {
 		x.decide = func(Decision) {}
 	}
@@ -63,14 +68,14 @@ func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 // visit is the traffic of one command.
 type visit struct {
 	*proxy
-	requests atomic.Int64
-	left     atomic.Int64 // bytes that may still pass
+	asked atomic.Int64 // requests so far
+	left  atomic.Int64 // bytes that may still pass
 }
 
 // serve answers the connections of one command until ctx ends. Then none is left open.
 func (x *proxy) serve(ctx context.Context, l net.Listener) {
 	v := &visit{proxy: x}
-	v.left.Store(proxyBytes)
+	v.left.Store(x.bytes)
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer l.Close()
@@ -121,14 +126,13 @@ func deny(format string, args ...any) *refusal {
 // handle serves the one request of a connection. There is no second one: what follows a request could be taken for
 // another by one side alone.
 func (v *visit) handle(ctx context.Context, c net.Conn) {
-	n := v.requests.Add(1)
-	if n > proxyRequests {
-		if n == proxyRequests+1 {
+	if n := v.asked.Add(1); n > v.requests {
+		if n == v.requests+1 {
 			v.decide(Decision{Why: "the command made too many requests"})
 		}
 		return
 	}
-	_ = c.SetDeadline(time.Now().Add(proxyWait))
+	_ = c.SetDeadline(time.Now().Add(v.wait))
 	head := &io.LimitedReader{R: c, N: proxyHead}
 	in := bufio.NewReader(head)
 	req, err := http.ReadRequest(in)
@@ -139,7 +143,7 @@ func (v *visit) handle(ctx context.Context, c net.Conn) {
 		err = &refusal{status: http.StatusBadRequest, why: "malformed request"}
 	}
 	if err == nil {
-		head.N = proxyBytes // what follows is counted on the other side
+		head.N = math.MaxInt64 // what follows is counted on the other side
 		if t.tunnel {
 			err = v.tunnel(ctx, t, c, in)
 		} else {
@@ -149,7 +153,7 @@ func (v *visit) handle(ctx context.Context, c net.Conn) {
 	var r *refusal
 	if errors.As(err, &r) {
 		v.decide(Decision{Host: t.host, Port: t.port, Allowed: r.allowed, Why: r.why})
-		answer(c, r)
+		v.answer(c, r)
 	}
 }
 
@@ -199,7 +203,7 @@ func (v *visit) route(ctx context.Context, t target) ([]netip.Addr, *refusal) {
 	case t.addr.IsValid():
 		return []netip.Addr{t.addr}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, proxyWait)
+	ctx, cancel := context.WithTimeout(ctx, v.wait)
 	defer cancel()
 	found, err := v.resolve(ctx, t.host)
 	if err != nil || len(found) == 0 {
@@ -236,7 +240,7 @@ func (v *visit) forward(ctx context.Context, t target, c net.Conn, req *http.Req
 	}
 	v.decide(Decision{Host: t.host, Port: t.port, Allowed: true, Why: "listed"})
 	var refused *refusal
-	way := &http.Transport{DisableKeepAlives: true, DisableCompression: true, ResponseHeaderTimeout: proxyIdle, MaxResponseHeaderBytes: 4 * proxyHead,
+	way := &http.Transport{DisableKeepAlives: true, DisableCompression: true, ResponseHeaderTimeout: v.idle, MaxResponseHeaderBytes: 4 * proxyHead,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var up net.Conn
 			if up, refused = v.connect(ctx, t, addrs); refused != nil {
@@ -249,7 +253,7 @@ func (v *visit) forward(ctx context.Context, t target, c net.Conn, req *http.Req
 		if refused == nil {
 			refused = &refusal{status: http.StatusBadGateway, why: t.host + " gave no answer"}
 		}
-		answer(c, refused) // the decision was told
+		v.answer(c, refused) // the decision was told
 		return nil
 	}
 	defer resp.Body.Close()
@@ -294,8 +298,8 @@ func dropHops(h http.Header) {
 }
 
 // answer tells the client why it gets nothing. The reason stands in the status line too: many clients show only that.
-func answer(c net.Conn, r *refusal) {
-	_ = c.SetDeadline(time.Now().Add(proxyWait))
+func (v *visit) answer(c net.Conn, r *refusal) {
+	_ = c.SetDeadline(time.Now().Add(v.wait))
 	text := "tether: " + r.why
 	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", r.status, text, len(text)+1, text)
 }

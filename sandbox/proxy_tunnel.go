@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -26,12 +25,12 @@ func (v *visit) tunnel(ctx context.Context, t target, c net.Conn, in *bufio.Read
 	}
 	defer up.Close()
 	defer context.AfterFunc(ctx, func() { up.Close() })()
+	_ = c.SetDeadline(time.Now().Add(v.wait))
 	if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		return nil
 	}
 	var first []byte
 	if t.port == 443 {
-		_ = c.SetDeadline(time.Now().Add(proxyWait))
 		var why string
 		if first, why = checkHello(c, in, t); why != "" {
 			v.decide(Decision{Host: t.host, Port: t.port, Why: why})
@@ -81,19 +80,19 @@ var errSpent = errors.New("the command may move no more bytes")
 type metered struct {
 	net.Conn
 	inside net.Conn
-	left   *atomic.Int64
+	visit  *visit
 }
 
 func (v *visit) meter(up, inside net.Conn) *metered {
-	m := &metered{up, inside, &v.left}
+	m := &metered{up, inside, v}
 	_ = m.count(0, nil)
 	return m
 }
 
 func (m *metered) count(n int, err error) error {
-	until := time.Now().Add(proxyIdle)
+	until := time.Now().Add(m.visit.idle)
 	_, _ = m.Conn.SetDeadline(until), m.inside.SetDeadline(until) // closed is fine
-	if m.left.Add(int64(-n)) < 0 {
+	if m.visit.left.Add(int64(-n)) < 0 {
 		return errSpent
 	}
 	return err

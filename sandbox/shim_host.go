@@ -35,13 +35,18 @@ func shimArgs(p Policy, h host) []string {
 	return []string{path, string(text)}
 }
 
-// itself returns the path of the file that this process runs, "" if another one lies there now: the program was updated
-// meanwhile, or replaced by somebody.
-func itself() string {
+// self returns the file of this program.
+func self() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""
 	}
+	return path
+}
+
+// still returns the path of this program's file, "" if another one lies there now: the program was updated meanwhile,
+// or replaced by somebody.
+func still(path string) string {
 	there, err := os.Stat(path)
 	if err != nil {
 		return ""
