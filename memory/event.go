@@ -14,7 +14,7 @@ import (
 // The kinds of events that the store itself reads. Any other word is a kind
 // too, with a body of the caller's own.
 const (
-	KindStart       = "start"       // body: {"task", "model"}; made by NewSession
+	KindStart       = "start"       // body: {"task", "model", "from"}; made by NewSession and Adopt
 	KindStop        = "stop"        // body: {"stop", "exit"} and what else the harness says
 	KindObservation = "observation" // body: an Observation; made by Observe
 	KindNote        = "note"        // body: {"text"}; made by Add

@@ -220,7 +220,7 @@ func TestSessions(t *testing.T) {
 	}
 	add(t, s, one.ID, KindStop, map[string]any{"stop": "gate_failed", "exit": 3})
 	add(t, s, one.ID, KindStop, map[string]any{"stop": "done", "exit": 0, "report": "x"})
-	one.Stop = "done"
+	one.Stop, one.End = "done", `{"exit":0,"report":"x","stop":"done"}`
 	all, err := s.Sessions(ctx, 0)
 	if err != nil || len(all) != 2 || all[0] != two || all[1] != one {
 		t.Errorf("got %+v, %v; want %+v", all, err, []Session{two, one})

@@ -16,21 +16,27 @@ type Session struct {
 	Task    string    // as the user wrote it
 	Model   string    // as the user or the config named it
 	Started time.Time // UTC
-	Stop    string    // "stop" of its newest stop event (DESIGN 8); "" while there is none
+	Stop    string    // "stop" of the stop event of its newest run (DESIGN 8); "" while there is none
 	Exit    int       // "exit" of that event
+	End     string    // body of that event
+	From    string    // what it was copied from, such as "20260102-150405-k7qa@3"; "" for its own beginning
 }
 
 // NewSession commits the start event of a new session and returns it.
 func (s *Store) NewSession(ctx context.Context, task, model string) (Session, error) {
-	now := s.now().UTC()
-	id := now.Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
-	e, err := s.Append(ctx, id, KindStart, started{task, model})
+	id := s.newID()
+	e, err := s.Append(ctx, id, KindStart, started{Task: task, Model: model})
 	return Session{ID: id, Task: task, Model: model, Started: e.At}, err
+}
+
+func (s *Store) newID() string {
+	return s.now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
 type started struct {
 	Task  string `json:"task"`
 	Model string `json:"model"`
+	From  string `json:"from,omitempty"`
 }
 
 // Session returns the session whose id is id, or is the only one to begin with
@@ -63,8 +69,10 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]Session, error) {
 
 // sessions reads the start events that where, with the argument ?1, selects.
 func (s *Store) sessions(ctx context.Context, where, arg string, limit int) ([]Session, error) {
+	// A run that was taken up again has ended only if its own stop is there.
 	rows, err := s.reader.QueryContext(ctx, `SELECT session, at, body, (
-		SELECT body FROM event stop WHERE kind = 'stop' AND stop.session = start.session ORDER BY seq DESC LIMIT 1)
+		SELECT CASE kind WHEN 'stop' THEN body END FROM event stop
+		WHERE kind IN ('stop', 'resume') AND stop.session = start.session ORDER BY seq DESC LIMIT 1)
 		FROM event start WHERE kind = 'start' AND `+where+` ORDER BY seq DESC LIMIT ?2`, arg, limit)
 	if err != nil {
 		return nil, s.explain("list the sessions of", err)
@@ -98,8 +106,9 @@ func scanSession(rows *sql.Rows) (Session, error) {
 	// A start or stop event of another shape is shown with what it has.
 	_ = json.Unmarshal([]byte(start), &body)
 	if stop.Valid {
-		_ = json.Unmarshal([]byte(stop.String), &body)
+		one.End = stop.String
+		_ = json.Unmarshal([]byte(one.End), &body)
 	}
-	one.Task, one.Model, one.Stop, one.Exit = body.Task, body.Model, body.Stop, body.Exit
+	one.Task, one.Model, one.From, one.Stop, one.Exit = body.Task, body.Model, body.From, body.Stop, body.Exit
 	return one, nil
 }
