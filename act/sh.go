@@ -65,6 +65,9 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	s.Env.Dir = got.Dir
 	p := part{status: got.Status, content: elided(got)}
 	p.changed = len(changed) > 0
+	for _, f := range got.Planted {
+		p.found = append(p.found, f.Path+": "+f.Why)
+	}
 	s.glance(line, got.Output)
 	p.said = append(p.said, s.changes(changed, got.Output)...)
 	p.said = append(p.said, s.ending(line, got, len(changed) > 0))

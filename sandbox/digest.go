@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -133,6 +134,13 @@ func (d *digester) content(h hash.Hash, rel string) error {
 func Protectable(root string, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return nil, nil
+	}
+	root, err := filepath.Abs(root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, err
 	}
 	f, err := openFiles(Policy{Root: root}, root)
 	if err != nil {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
+	"tether/act"
 	"tether/harness"
 	"tether/sandbox"
 )
@@ -11,6 +14,10 @@ import (
 // policy is what commands may do in the workspace root. What they ask the
 // network for goes to asked.
 func (c Config) policy(root, state, cache string, asked *harness.Network) (sandbox.Policy, error) {
+	protect, err := sandbox.Protectable(root, c.gateFiles(root))
+	if err != nil {
+		return sandbox.Policy{}, usagef("the files of the gates cannot be protected one by one: %v\nname fewer of them, or their folder, with --protect", err)
+	}
 	return sandbox.Policy{
 		Profile: sandbox.Profile(c.Sandbox.Profile),
 		Root:    root, State: state, Cache: cache,
@@ -21,7 +28,34 @@ func (c Config) policy(root, state, cache string, asked *harness.Network) (sandb
 		Decide: func(d sandbox.Decision) {
 			asked.Add(harness.Asked{Host: d.Host, Port: d.Port, Allowed: d.Allowed, Why: d.Why})
 		},
+		Protect: protect,
 	}, nil
+}
+
+// gateFiles are patterns of what no command may change in the workspace: the
+// files that the user names, and the scripts that the gates run. A profile that
+// mounts nothing cannot keep them from it; there a change is seen at the gate.
+func (c Config) gateFiles(root string) []string {
+	if rank(c.Sandbox.Profile) > rank(string(sandbox.WorkspaceWrite)) {
+		return nil
+	}
+	patterns := slices.Clone(c.Run.Protect)
+	if c.Run.GateChange == harness.GateReports {
+		return patterns
+	}
+	ws, err := os.OpenRoot(root)
+	if err != nil {
+		return patterns // package sandbox says what is wrong with it
+	}
+	defer ws.Close()
+	for _, line := range c.Run.Verify {
+		judge := act.Judges(line, root, func(rel string) bool {
+			info, err := ws.Stat(rel)
+			return err == nil && info.Mode().IsRegular()
+		})
+		patterns = append(patterns, judge.Scripts...)
+	}
+	return patterns
 }
 
 // warnings are what a person must know of a sandbox that is less than the

@@ -235,6 +235,9 @@ func lastLine(o harness.Outcome) string {
 	if len(o.Changed) > 0 {
 		fmt.Fprintf(&b, "\ntether: changed: %s", list(o.Changed, 8))
 	}
+	if len(o.Planted) > 0 {
+		fmt.Fprintf(&b, "\ntether: look at what is new: %s", list(o.Planted, 4))
+	}
 	for _, g := range o.Gates {
 		fmt.Fprintf(&b, "\ntether: gate %s: %s", gateWord(g), g.Cmd)
 	}
