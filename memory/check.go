@@ -250,12 +250,21 @@ func (s *Store) termFault(ctx context.Context) (string, error) {
 	db := s.writer
 	if s.readOnly {
 		var err error
-		if db, err = connect(address(s.path), "cache_size(-2000)"); err != nil {
+		if db, err = connect(address(s.path), "query_only(0)"); err != nil {
 			return "", err
 		}
 		defer db.Close()
+		db.SetMaxOpenConns(1)
+		if _, err := db.ExecContext(ctx, "PRAGMA busy_timeout = 500"); err != nil { // half a second: a commit takes a millisecond
+			return notHere(err)
+		}
 	}
 	_, err := db.ExecContext(ctx, "INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
+	return notHere(err)
+}
+
+// notHere makes nothing of an error that says that this place cannot be written.
+func notHere(err error) (string, error) {
 	switch sqliteCode(err) {
 	case sqliteReadonly, sqliteCantOpen, sqliteIOErr:
 		return "", nil
