@@ -19,7 +19,7 @@ import (
 const (
 	paceDisk   = 50 * time.Millisecond
 	paceMemory = 250 * time.Millisecond
-	paceWalk   = 500 * time.Millisecond // where the file system does not count its files, they are counted at this pace
+	paceWalk   = 500 * time.Millisecond // and one at the files, a system call for each
 )
 
 // settleWatch fills in the bounds that a policy does not give. The floor depends on the disk and comes later.
@@ -41,9 +41,10 @@ type watchdog struct {
 	policy Policy
 	began  time.Time
 	disks  []disk
-	memory func(exact bool) int64                           // bytes that the processes hold together
-	usage  func(ctx context.Context, since time.Time) usage // what was written since then
-	rest   time.Time                                        // no counting of files before this
+	memory func(exact bool) int64          // bytes that the processes hold together
+	usage  func(ctx context.Context) usage // what the command wrote
+	walk   time.Time                       // when the files are counted next
+	rest   time.Time                       // not before this, in any case
 }
 
 // disk is a file system that commands can fill, as it was before the command.
@@ -56,13 +57,12 @@ type disk struct {
 // space is what a file system has left.
 type space struct {
 	bytes, size int64
-	files       int64
-	counts      bool // it counts its files at all
+	files       int64 // 0 if it does not count them
 }
 
 // usage is what a command wrote.
 type usage struct {
-	bytes int64 // size on disk of the files that were changed
+	bytes int64 // on disk
 	files int64 // how many were made
 	whole bool  // all was counted
 }
@@ -70,8 +70,9 @@ type usage struct {
 // newWatchdog notes how the disks are. The folders are those that a command can fill: two on one disk watch it twice.
 func newWatchdog(p Policy, now time.Time, dirs []string) *watchdog {
 	// The kernel stamps files with the time of its last tick, at most 10 ms ago.
-	w := &watchdog{policy: p, began: now.Add(-10 * time.Millisecond)}
-	w.usage = func(ctx context.Context, since time.Time) usage { return countFiles(ctx, dirs, since) }
+	w := &watchdog{policy: p, began: now.Add(-10 * time.Millisecond), walk: now.Add(paceWalk)}
+	c := counter{dirs: dirs, since: w.began, old: map[string]int64{}}
+	w.usage = c.count
 	for _, dir := range dirs {
 		d := disk{free: func() (space, error) { return spaceAt(dir) }}
 		var err error
@@ -99,7 +100,7 @@ func spaceAt(dir string) (space, error) {
 		return space{}, err
 	}
 	block := st.Bsize
-	return space{bytes: int64(st.Bavail) * block, size: int64(st.Blocks) * block, files: int64(st.Ffree), counts: st.Files > 0}, nil
+	return space{bytes: int64(st.Bavail) * block, size: int64(st.Blocks) * block, files: int64(st.Ffree)}, nil
 }
 
 // guardResources starts the watchdog of a command. The channel tells the limit that it passed; call the function when it
@@ -152,11 +153,10 @@ func (w *watchdog) watch(ctx context.Context, ticks <-chan time.Time) string {
 	}
 }
 
-// diskPassed reports whether a disk is nearly full, or the command made files beyond its budget. The free space, which is
-// cheap to ask for, decides whether the files are counted; others write to the same disk, so the count decides.
+// diskPassed reports whether a disk is nearly full, or the command made or grew files beyond its budget. The files are
+// counted now and then, and at once when as much space is gone: that is cheap to ask for, but others use the disk too.
 func (w *watchdog) diskPassed(ctx context.Context, now time.Time) bool {
-	var lost int64
-	count := false
+	var lost, made int64
 	for _, d := range w.disks {
 		s, err := d.free()
 		if err != nil {
@@ -165,22 +165,21 @@ func (w *watchdog) diskPassed(ctx context.Context, now time.Time) bool {
 		if s.bytes < d.floor {
 			return true
 		}
-		lost = max(lost, d.start.bytes-s.bytes)
-		count = count || !s.counts && now.Sub(w.began) > paceWalk || s.counts && d.start.files-s.files > int64(w.policy.Inodes)
+		lost, made = max(lost, d.start.bytes-s.bytes), max(made, d.start.files-s.files)
 	}
-	if (!count && lost <= w.policy.Growth) || now.Before(w.rest) {
+	suspect := lost > w.policy.Growth || made > int64(w.policy.Inodes)
+	if now.Before(w.rest) || !suspect && now.Before(w.walk) {
 		return false
 	}
 	began := time.Now()
-	u := w.usage(ctx, w.began)
+	u := w.usage(ctx)
 	if ctx.Err() != nil {
 		return false
 	}
-	w.rest = now.Add(max(paceWalk, 20*time.Since(began))) // at most a twentieth of one processor
-	if !u.whole && lost > 2*w.policy.Growth {
-		return true
-	}
-	return lost > w.policy.Growth && u.bytes > w.policy.Growth || u.files > int64(w.policy.Inodes)
+	const share = 50 // counting takes at most a fiftieth of one processor
+	w.rest = now.Add(share * time.Since(began))
+	w.walk = now.Add(paceWalk)
+	return u.bytes > w.policy.Growth || u.files > int64(w.policy.Inodes) || !u.whole && lost > 2*w.policy.Growth
 }
 
 // residents returns the sum of the memory of all processes in the namespace whose first process is init: resident, or
@@ -241,26 +240,37 @@ func proportional(file string) int64 {
 	return kib << 10
 }
 
-// countFiles adds up what was written below some folders since a moment. A file that was there and has been changed
-// counts with its whole size: what it had before is not known.
-func countFiles(ctx context.Context, dirs []string, since time.Time) usage {
+// counter adds up what was written below some folders since a moment: files that were made, and what files grew that were
+// there. How large these were at the beginning is not known, only how large they are when they are counted first; so they
+// may grow by the budget once more.
+type counter struct {
+	dirs   []string
+	since  time.Time
+	old    map[string]int64 // bytes on disk
+	before bool             // it has counted before
+	links  map[uint64]bool  // files with several names that this count has had
+}
+
+// count walks once.
+func (c *counter) count(ctx context.Context) usage {
 	const most = 1_000_000 // entries: a second's work
 	u, seen := usage{whole: true}, 0
-	for _, top := range dirs {
-		queue := []string{top}
-		for ; len(queue) > 0; queue = queue[1:] {
+	c.links = map[uint64]bool{}
+	for _, top := range c.dirs {
+		for queue := []string{top}; len(queue) > 0; queue = queue[1:] {
 			if ctx.Err() != nil || seen > most {
 				u.whole = false
 				return u
 			}
-			seen += u.folder(queue[0], since, &queue)
+			seen += c.folder(queue[0], &u, &queue)
 		}
 	}
+	c.before = true
 	return u
 }
 
 // folder counts one folder and queues those in it. A name that leads through a link is not followed.
-func (u *usage) folder(dir string, since time.Time, queue *[]string) int {
+func (c *counter) folder(dir string, u *usage, queue *[]string) int {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return 0
@@ -269,21 +279,41 @@ func (u *usage) folder(dir string, since time.Time, queue *[]string) int {
 	names, _ := f.Readdirnames(-1) // what can be read counts
 	for _, name := range names {
 		var st unix.Statx_t
-		const want = unix.STATX_TYPE | unix.STATX_BLOCKS | unix.STATX_CTIME | unix.STATX_BTIME
+		const want = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_BLOCKS | unix.STATX_CTIME | unix.STATX_BTIME
 		if unix.Statx(int(f.Fd()), name, unix.AT_SYMLINK_NOFOLLOW, want, &st) != nil {
 			continue // gone meanwhile
 		}
-		if !stampedBefore(st.Ctime, since) {
-			u.bytes += int64(st.Blocks) * 512
-			if st.Mask&unix.STATX_BTIME == 0 || !stampedBefore(st.Btime, since) {
-				u.files++
-			}
+		path := filepath.Join(dir, name)
+		if !stampedBefore(st.Ctime, c.since) {
+			c.add(u, path, &st)
 		}
 		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			*queue = append(*queue, filepath.Join(dir, name))
+			*queue = append(*queue, path)
 		}
 	}
 	return len(names)
+}
+
+// add counts something that was changed since the beginning. A file system that keeps no time of birth does not tell
+// what is new from what is not; the first count then takes everything for old.
+func (c *counter) add(u *usage, path string, st *unix.Statx_t) {
+	if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		if c.links[st.Ino] {
+			return
+		}
+		c.links[st.Ino] = true
+	}
+	size, dated := int64(st.Blocks)*512, st.Mask&unix.STATX_BTIME != 0
+	base, known := c.old[path]
+	switch {
+	case dated && !stampedBefore(st.Btime, c.since), !dated && c.before && !known:
+		u.bytes += size
+		u.files++
+	case known:
+		u.bytes += max(0, size-base)
+	default:
+		c.old[path] = size
+	}
 }
 
 // stampedBefore compares a time of the kernel.
