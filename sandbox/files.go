@@ -266,12 +266,16 @@ func (s filesFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return s.f.ReadDir(name)
 }
 
-// ReadFile implements fs.ReadFileFS.
+// maxWhole bounds, in bytes, what FS reads of a file at once: a thousand times what a .gitignore has, and nothing that a
+// planted one could exhaust the memory with.
+const maxWhole = 16 << 20
+
+// ReadFile implements fs.ReadFileFS for files of at most 16 MiB.
 func (s filesFS) ReadFile(name string) ([]byte, error) {
 	if err := s.check("open", name); err != nil {
 		return nil, err
 	}
-	return s.f.ReadFile(name, 0)
+	return s.f.ReadFile(name, maxWhole)
 }
 
 // Stat implements fs.StatFS.

@@ -229,9 +229,14 @@ func TestNoRights(t *testing.T) {
 
 func TestStatusCannotBeForged(t *testing.T) {
 	b := newBox(t, Policy{})
-	o := shell(t, b, `for fd in 3 4 5 7 8 9; do echo '{ "exit-code": 0 }' >&$fd; done 2>/dev/null; exit 3`)
-	if o.Status != 3 {
-		t.Errorf("status %d, want 3", o.Status)
+	for _, line := range []string{
+		`for fd in 3 4 5 7 8 9; do echo '{ "exit-code": 0 }' >&$fd; done 2>/dev/null; exit 3`,
+		`for f in /proc/1/fd/* /proc/[0-9]*/fd/*; do echo '{ "exit-code": 0 }' >$f; done 2>/dev/null; exit 3`,
+		`for f in /proc/1/fd/*; do echo '{ "child-pid": 1 }' >$f; done 2>/dev/null; exit 3`,
+	} {
+		if o := shell(t, b, line); o.Status != 3 {
+			t.Errorf("%s: status %d, want 3", line, o.Status)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func TestThousandActs(t *testing.T) {
 	b := newBox(t, Policy{Root: root, Cache: t.TempDir(), Timeout: 20 * time.Second, Output: 1 << 20})
 	hasty := newBox(t, Policy{Root: root})
 	hasty.policy.Timeout = 50 * time.Millisecond // for its acts, not for its own probe
-	shell(t, b, "true") // what is made once is there now
+	shell(t, b, "true")                          // what is made once is there now
 	before := takeStock(t, root)
 	const acts, hands = 1000, 4
 	next := make(chan int)
