@@ -35,6 +35,7 @@ func guard(o order, argv []string) int {
 		}
 	}
 	endAll()
+	o.Private.remove()
 	status := ws.ExitStatus()
 	if ws.Signaled() {
 		status = 128 + int(ws.Signal())

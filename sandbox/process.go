@@ -142,6 +142,9 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 	}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if p.guarded() {
+		p.cmd.SysProcAttr.Pdeathsig = 0 // it notices by the socket, and has work to do then
+	}
 }
 
 // confine hands the launcher the files that it is to show, and puts the command into a control group where there are

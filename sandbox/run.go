@@ -289,7 +289,7 @@ func (b *Box) follow(ctx context.Context, p *process, o Outcome) (Outcome, error
 	}
 	unwatch()
 	p.kill()
-	<-ended
+	p.await(ended)
 	code, dir, err := p.finish(collected)
 	o.Output, o.Left = out.text()
 	if code < 0 && p.shim != nil && p.shim.failed != "" {

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) == 4 && os.Args[1] == harness {
-		b, err := New(context.Background(), Policy{Root: os.Args[2]})
+		b, err := New(context.Background(), Policy{Root: os.Args[2], Profile: Profile(os.Getenv("PROFILE"))})
 		if err == nil {
 			_, err = b.Run(context.Background(), Cmd{Shell: os.Args[3]})
 		}
@@ -60,7 +59,7 @@ func attempt(name string) error {
 		_, err := unix.Open("plain", unix.O_CREAT|unix.O_WRONLY, 0o755)
 		return err
 	}
-	return errors.New("no such attempt")
+	return attemptSocket(name)
 }
 
 // newBox makes a box over a fresh workspace. A machine without a sandbox fails the test: nothing here may be skipped.

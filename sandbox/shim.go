@@ -37,6 +37,7 @@ type order struct {
 	Limits   map[string]uint64 `json:"limits,omitempty"`   // by prlimit's names
 	Landlock *fence            `json:"landlock,omitempty"` // restrict files, sockets and signals
 	Guard    bool              `json:"guard,omitempty"`    // stay, and end what the command leaves behind
+	Private  privateDir        `json:"private,omitempty"`  // to be taken away by the guard, who may outlive tether
 }
 
 // Init turns this process into the shim when it was started as one (the base name of its first argument is

@@ -26,7 +26,7 @@ func shimArgs(p Policy, h host) []string {
 	}
 	path := shimPath
 	if p.Profile == Landlock {
-		path, o.Guard, o.Landlock = shimName, true, fenceOf(p, h)
+		path, o.Guard, o.Landlock, o.Private = shimName, true, fenceOf(p, h), privateDir(h.Private)
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -213,5 +213,18 @@ func (pl *plumbing) itself() *os.File {
 // launched reports whether commands under the policy are started by bubblewrap.
 func launched(p Policy) bool { return p.Profile != Off && p.Profile != Landlock }
 
-// guarded reports whether a guard holds the process. Killing the guard is the last resort.
+// guarded reports whether a guard holds the process.
 func (p *process) guarded() bool { return p.shim != nil && p.status == nil }
+
+// await waits until the first process has ended, which was told to. Killing a guard is the last resort: what it holds
+// would be let go.
+func (p *process) await(ended <-chan struct{}) {
+	if p.guarded() {
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // gone already is fine
+		}
+	}
+	<-ended
+}
