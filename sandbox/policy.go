@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // Profile names how much a command may do.
@@ -83,7 +85,7 @@ func settle(p Policy) (Policy, error) {
 	}
 	p.Root = root
 	for _, dir := range []*string{&p.State, &p.Cache} {
-		if err := ownDir(dir); err != nil {
+		if err := ownDir(root, dir); err != nil {
 			return p, err
 		}
 	}
@@ -91,7 +93,7 @@ func settle(p Policy) (Policy, error) {
 }
 
 // ownDir makes a directory of tether's own, for its user only, and resolves its path. "" stays "".
-func ownDir(dir *string) error {
+func ownDir(root string, dir *string) error {
 	if *dir == "" {
 		return nil
 	}
@@ -99,11 +101,38 @@ func ownDir(dir *string) error {
 	if err != nil {
 		return err
 	}
+	if within(abs, root) {
+		*dir = abs
+		return makeBeneath(root, abs)
+	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return err
 	}
 	*dir, err = filepath.EvalSymlinks(abs)
 	return err
+}
+
+// makeBeneath makes a directory in the workspace. It goes through no link: a command that runs elsewhere may be putting
+// one there at this moment, and nothing must be made where it leads.
+func makeBeneath(root, dir string) error {
+	at, err := unix.Openat2(unix.AT_FDCWD, root, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	for part := range strings.SplitSeq(strings.TrimPrefix(dir[len(root):], "/"), "/") {
+		if err != nil || part == "" {
+			break
+		}
+		parent := at
+		if err = unix.Mkdirat(parent, part, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			at, err = unix.Openat(parent, part, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		}
+		unix.Close(parent)
+		if err != nil {
+			return &RefusedError{root, dir + " cannot be made without following a link (" + err.Error() + ")", "replace the link by what it points to, or remove it"}
+		}
+	}
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: root, Err: err}
+	}
+	return unix.Close(at)
 }
 
 // plainError drops the operation and the path, which the sentence around it already names.

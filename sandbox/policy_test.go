@@ -171,12 +171,18 @@ func TestHardLinksAreRefused(t *testing.T) {
 }
 
 func TestHolders(t *testing.T) {
-	path := filepath.Join(t.TempDir(), ".git")
-	a, err := makeHolders([]string{path})
+	root := t.TempDir()
+	path := filepath.Join(root, ".git")
+	top, err := os.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := makeHolders([]string{path})
+	defer top.Close()
+	a, err := makeHolders(top, []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := makeHolders(top, []string{path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +194,7 @@ func TestHolders(t *testing.T) {
 	if exists(path) {
 		t.Fatal("the folder is left")
 	}
-	c, err := makeHolders([]string{path})
+	c, err := makeHolders(top, []string{path})
 	if err != nil {
 		t.Fatal(err)
 	}

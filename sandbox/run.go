@@ -178,7 +178,7 @@ func (b *Box) run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	held, err := makeHolders(t.Hold)
+	held, err := makeHolders(b.files.top, t.Hold)
 	if err != nil {
 		return o, &LaunchError{Stage: stageSetUp, Err: err}
 	}

@@ -184,62 +184,63 @@ func emptyDir(path string) bool {
 }
 
 // holders keeps the stand-in folders of a command in place while it runs.
-type holders []*os.File
+type holders struct {
+	top  *os.File // the workspace: its path may lead elsewhere by now, where nothing must be made
+	dirs []*os.File
+}
 
-// makeHolders makes the folders and locks them, shared: several commands, also of several processes, may run in one
-// workspace, and removing a mount point on the host takes the cover off inside.
-func makeHolders(paths []string) (holders, error) {
-	var hs holders
+// makeHolders makes the folders, all in the workspace itself, and locks them, shared: several commands, also of several
+// processes, may run in one workspace, and removing a mount point on the host takes the cover off inside.
+func makeHolders(top *os.File, paths []string) (holders, error) {
+	hs := holders{top: top}
 	for _, path := range paths {
-		f, err := holdDir(path)
+		f, err := holdDir(top, filepath.Base(path))
 		if err != nil {
 			hs.release()
-			return nil, err
+			return holders{}, err
 		}
-		hs = append(hs, f)
+		hs.dirs = append(hs.dirs, f)
 	}
 	return hs, nil
 }
 
 // holdDir makes one folder and locks it. A command that ends at the same moment may take the folder away between the
 // two, hence the second look.
-func holdDir(path string) (*os.File, error) {
+func holdDir(top *os.File, name string) (*os.File, error) {
 	const tries = 100 // each lost one means that another command ended just then
 	for range tries {
-		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
+		if err := unix.Mkdirat(int(top.Fd()), name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, &fs.PathError{Op: "mkdir", Path: name, Err: err}
 		}
-		f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		fd, err := unix.Openat(int(top.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
+		f := os.NewFile(uintptr(fd), name)
 		// Waits: the exclusive lock is held only for the moment in which a folder is taken away.
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err == nil && samePath(f, path) {
+		if err := unix.Flock(fd, unix.LOCK_SH); err == nil && sameEntry(top, f) {
 			return f, nil
 		}
 		f.Close()
 	}
-	return nil, fmt.Errorf("%s comes and goes; is another program removing it?", path)
+	return nil, fmt.Errorf("%s comes and goes; is another program removing it?", name)
 }
 
-// samePath reports whether an open folder is still the one that its path names.
-func samePath(f *os.File, path string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Lstat(path)
-	return err == nil && os.SameFile(a, b)
+// sameEntry reports whether an open folder is still the one that its name in the workspace leads to.
+func sameEntry(top, f *os.File) bool {
+	var a, b unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &a) == nil && unix.Fstatat(int(top.Fd()), f.Name(), &b, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		a.Dev == b.Dev && a.Ino == b.Ino
 }
 
 // release removes the folders that nobody else holds. One that was filled meanwhile (a person ran "git init") stays.
 func (hs holders) release() {
-	for _, f := range slices.Backward(hs) {
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && samePath(f, f.Name()) {
-			_ = unix.Rmdir(f.Name()) // not empty: it is somebody's now
+	for _, f := range slices.Backward(hs.dirs) {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && sameEntry(hs.top, f) {
+			_ = unix.Unlinkat(int(hs.top.Fd()), f.Name(), unix.AT_REMOVEDIR) // not empty: it is somebody's now
 		}
 		f.Close()
 	}
