@@ -172,30 +172,33 @@ func (c *child) kill(t *testing.T) {
 	c.Wait()
 }
 
-// insideEnv names the test that runs inside another file system.
+// insideEnv is the folder on which another file system is mounted, in the run of
+// a test inside.
 const insideEnv = "TETHER_TEST_INSIDE"
 
-// inside runs the test once more under bubblewrap with these arguments, which
-// needs no root, and reports whether this is that run.
-func inside(t *testing.T, args ...string) bool {
+// inside runs the test once more under bubblewrap with these arguments and a
+// folder, where they mount a file system, which needs no root. In that run it
+// returns the folder, else "".
+func inside(t *testing.T, args ...string) string {
 	t.Helper()
-	if os.Getenv(insideEnv) == t.Name() {
-		return true
+	if dir := os.Getenv(insideEnv); dir != "" {
+		return dir
 	}
+	dir := t.TempDir()
 	self, err := filepath.Abs(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"--dev-bind", "/", "/"}, args...)
+	args = append(append([]string{"--dev-bind", "/", "/"}, args...), dir)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bwrap", append(args, self, "-test.run=^"+t.Name()+"$", "-test.v")...)
-	cmd.Env = append(os.Environ(), insideEnv+"="+t.Name())
+	cmd.Env = append(os.Environ(), insideEnv+"="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return false
+	return ""
 }
 
 // copyState copies the files of a store that no process uses.
