@@ -17,7 +17,7 @@ var resolver = regexp.MustCompile(`(?i)could ?n.t resolve host|could not resolve
 	`dns error|bad address|module lookup disabled by goproxy=off`)
 
 // proxied matches what programs print when the proxy refuses a tunnel.
-var proxied = regexp.MustCompile(`(?i)connect tunnel failed, response 403|tunnel connection failed: 403|proxyconnect|403 forbidden|received http code 403 from proxy`)
+var proxied = regexp.MustCompile(`(?i)is not on the list of allowed hosts|connect tunnel failed, response 403|tunnel connection failed: 403|proxyconnect|403 forbidden|received http code 403 from proxy`)
 
 // unreachable says in a line why a failed program reached nothing, if that is
 // what its output is about: a model that is not told tries one mirror after the

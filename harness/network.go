@@ -1,10 +1,12 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"tether/act"
@@ -18,6 +20,19 @@ type Asked struct {
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why,omitempty"`   // the rule, or what was wrong
 	Times   int    `json:"times,omitempty"` // in one command, if more than once
+}
+
+// String says in a line what was asked for and what came of it.
+func (a Asked) String() string {
+	word, host := "refused", cmp.Or(a.Host, "what is no host name")
+	if a.Allowed {
+		word = "allowed"
+	}
+	if a.Port > 0 {
+		host = fmt.Sprintf("%s:%d", host, a.Port)
+	}
+	why := strings.TrimPrefix(a.Why, fmt.Sprintf("%s port %d is ", a.Host, a.Port)) // it stands there already
+	return fmt.Sprintf("%s %s, %s", host, word, why)
 }
 
 // maxAsked is how many different connections of one command are logged one by
@@ -105,10 +120,6 @@ func (r *run) report(res act.Result) {
 	refused, err := r.Network.flush()
 	r.logErr = errors.Join(r.logErr, err)
 	for _, a := range refused {
-		host := a.Host
-		if host == "" {
-			host = "what is no host name"
-		}
-		r.tell(Event{Type: EventWarning, N: r.steps, Output: fmt.Sprintf("the network refused %s: %s", host, a.Why)})
+		r.tell(Event{Type: EventWarning, N: r.steps, Output: "network: " + a.String()})
 	}
 }

@@ -23,6 +23,7 @@ type History struct {
 	Gates    []GateResult // how each gate stood last
 	Tokens   Count        // of all requests
 	Bad      []Bad        // events that could not be read
+	Asked    []Asked      // of the network, and what it answered
 
 	state
 	observed map[string]memory.Observation
@@ -85,6 +86,13 @@ func (h *History) take(e memory.Event) error {
 	case kindIntent:
 		h.Unknown = new(Intended)
 		return json.Unmarshal(e.Body, h.Unknown)
+	case kindNetwork:
+		var a Asked
+		err := json.Unmarshal(e.Body, &a)
+		if err == nil {
+			h.Asked = append(h.Asked, a)
+		}
+		return err
 	case kindVain:
 		return h.vain(e.Body)
 	case memory.KindObservation:

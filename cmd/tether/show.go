@@ -182,6 +182,9 @@ func showJSON(p *program, id, task string, h harness.History) error {
 	if h.Unknown != nil {
 		all["unknown"] = h.Unknown
 	}
+	if h.Asked != nil {
+		all["asked"] = h.Asked
+	}
 	return json.NewEncoder(p.Out).Encode(all)
 }
 
@@ -217,6 +220,11 @@ func showSteps(w io.Writer, id, task string, h harness.History) {
 		fmt.Fprintf(w, "%s\n", indent(b.Observe(t), "    "))
 	}
 	fmt.Fprintln(w)
+	for _, a := range h.Asked {
+		if a.Times == 0 { // else it is the count of one that stands here already
+			fmt.Fprintln(w, "network", a)
+		}
+	}
 	if h.Unknown != nil {
 		fmt.Fprintf(w, "%s was begun and has no result: `%s` may or may not have had its effect\n", h.Unknown.Obs, h.Unknown.Cmd)
 	}
