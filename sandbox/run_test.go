@@ -82,6 +82,7 @@ func TestCannotStart(t *testing.T) {
 			"NUL":      {Cmd{Shell: "echo a\x00b"}, 126},
 			"no dir":   {Cmd{Shell: "true", Dir: "gone"}, 126},
 			"outside":  {Cmd{Shell: "true", Dir: "../.."}, 126},
+			"NUL dir":  {Cmd{Shell: "true", Dir: "a\x00--bind\x00/\x00/"}, 126},
 		} {
 			if o := do(t, b, tt.c); o.Status != tt.want || o.Output == "" {
 				t.Errorf("%s, %s: %+v, want status %d and a reason", profile, name, o, tt.want)
