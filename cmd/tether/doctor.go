@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tether/harness"
 	"tether/harness/llm"
 	"tether/sandbox"
 )
@@ -36,8 +38,9 @@ type check struct {
 }
 
 func doctor(ctx context.Context, p *program, dir string, asJSON bool) error {
+	conf, config := checkConfig(p, dir)
 	checks := []check{
-		checkConfig(p, dir), checkSandbox(ctx, p, dir), checkStore(ctx, p, dir), checkModel(ctx, p, dir),
+		config, checkSandbox(ctx, p, conf, dir), checkStore(ctx, p, dir), checkModel(ctx, p, conf, config.OK),
 		checkModels(), checkProgram("git", "apt install git"), checkProgram("python3", "apt install python3 python3-venv"),
 	}
 	ok := true
@@ -69,11 +72,12 @@ func printCheck(p *program, c check) {
 	}
 	fmt.Fprintf(p.Out, "%s  %-10s %s\n", word, c.Name, oneLine(c.Found, 160))
 	if !c.OK && c.Repair != "" {
-		fmt.Fprintf(p.Out, "         %-10s %s\n", "", c.Repair)
+		fmt.Fprintln(p.Out, indent(printable(c.Repair), strings.Repeat(" ", 20)))
 	}
 }
 
-func checkConfig(p *program, dir string) check {
+// checkConfig reads the configuration, which the other checks go by.
+func checkConfig(p *program, dir string) (Config, check) {
 	user, workspace := userConfig(p.Getenv), workspaceFile(dir)
 	c := check{Name: "config", OK: true, Needed: true, Found: "defaults"}
 	for _, f := range []string{user, workspace} {
@@ -81,29 +85,41 @@ func checkConfig(p *program, dir string) check {
 			c.Found = strings.TrimPrefix(c.Found+", "+f, "defaults, ")
 		}
 	}
-	if _, err := loadConfig(user, workspace, p.Getenv); err != nil {
-		c.OK, c.Found, c.Repair = false, err.Error(), "mend that line; the keys are listed by: tether config show"
+	conf, err := loadConfig(user, workspace, p.Getenv)
+	if err != nil {
+		var next string
+		c.Found, next, _ = strings.Cut(err.Error(), "\n")
+		c.OK, c.Repair = false, cmp.Or(next, "mend that line; the keys are listed by: tether config show")
+		conf = Default()
 	}
-	return c
+	return conf, c
 }
 
-func checkSandbox(ctx context.Context, p *program, dir string) check {
+func checkSandbox(ctx context.Context, p *program, conf Config, dir string) check {
 	c := check{Name: "sandbox", OK: true, Needed: true}
 	root, state, err := places(p.Getenv, dir)
 	if err != nil {
 		return check{Name: "sandbox", Needed: true, Found: err.Error(), Repair: "name a folder with --dir"}
 	}
-	conf, err := loadConfig(userConfig(p.Getenv), workspaceFile(dir), p.Getenv)
+	policy, err := conf.policy(root, filepath.Dir(state), "", new(harness.Network))
 	if err != nil {
-		conf = Default()
+		return check{Name: "sandbox", Needed: true, Found: err.Error(), Repair: "name fewer files in run.protect"}
 	}
-	box, err := sandbox.New(ctx, sandbox.Policy{Profile: sandbox.Profile(conf.Sandbox.Profile), Root: root, State: filepath.Dir(state)})
+	box, err := sandbox.New(ctx, policy)
 	if err != nil {
 		cause, repair, _ := strings.Cut(err.Error(), "; ")
 		return check{Name: "sandbox", Needed: true, Found: cause, Repair: repair}
 	}
 	defer box.Close()
-	c.Found = fmt.Sprintf("bubblewrap, profile %s, %s", box.Policy().Profile, root)
+	policy = box.Policy()
+	c.Found = fmt.Sprintf("profile %s, network %s", policy.Profile, policy.Network)
+	if policy.Network == sandbox.NetProxy {
+		c.Found += fmt.Sprintf(" (%s)", list(policy.Allow, 4))
+	}
+	c.Found += ", " + root
+	if w := conf.warnings(); len(w) > 0 {
+		c.Found += "; " + w[0]
+	}
 	return c
 }
 
@@ -121,10 +137,9 @@ func checkStore(ctx context.Context, p *program, dir string) check {
 	return c
 }
 
-func checkModel(ctx context.Context, p *program, dir string) check {
+func checkModel(ctx context.Context, p *program, conf Config, right bool) check {
 	c := check{Name: "model", Needed: true, Repair: "tether models get qwen2.5-coder-1.5b"}
-	conf, err := loadConfig(userConfig(p.Getenv), workspaceFile(dir), p.Getenv)
-	if err != nil {
+	if !right {
 		c.Found = "not looked for: the configuration is wrong"
 		return c
 	}
