@@ -33,18 +33,20 @@ func Abandon(ctx context.Context, store *memory.Store, session string, o Outcome
 
 // Setup is what a session was started with.
 type Setup struct {
-	Model    string        `json:"model"`
-	Sandbox  string        `json:"sandbox"`
-	Network  string        `json:"network,omitempty"` // what commands reach: off, proxy, host
-	Allow    []string      `json:"allow,omitempty"`   // hosts, where that is proxy
-	Seals    []Seal        `json:"seals,omitempty"`   // the files that the gates are made of
-	Root     string        `json:"root"`              // the workspace
-	Commands []string      `json:"commands"`
-	System   string        `json:"system"`
-	Prompt   string        `json:"prompt"` // the task as the model reads it
-	Budget   window.Budget `json:"budget"`
-	Gates    []string      `json:"gates"`
-	Version  string        `json:"version"`
+	Model   string   `json:"model"`
+	Sandbox string   `json:"sandbox"`
+	Network string   `json:"network,omitempty"` // what commands reach: off, proxy, host
+	Allow   []string `json:"allow,omitempty"`   // hosts, where that is proxy
+	Seals   []Seal   `json:"seals,omitempty"`   // the files that the gates are made of
+	// GateChange is Agent.GateChange.
+	GateChange string        `json:"gate_change,omitempty"`
+	Root       string        `json:"root"` // the workspace
+	Commands   []string      `json:"commands"`
+	System     string        `json:"system"`
+	Prompt     string        `json:"prompt"` // the task as the model reads it
+	Budget     window.Budget `json:"budget"`
+	Gates      []string      `json:"gates"`
+	Version    string        `json:"version"`
 	// Wire is what decides the bytes of a request beside the window, in the
 	// words of package llm.
 	Wire   json.RawMessage `json:"wire"`

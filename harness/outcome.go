@@ -26,6 +26,7 @@ const (
 	Sandbox     Stop = "sandbox"     // the sandbox cannot be had
 	Interrupted Stop = "interrupted" // SIGINT
 	Terminated  Stop = "terminated"  // SIGTERM
+	Hangup      Stop = "hangup"      // SIGHUP: the terminal was closed
 	Failed      Stop = "error"       // error inside tether
 )
 
@@ -54,15 +55,18 @@ func (s Stop) Exit() int {
 		return 130
 	case Terminated:
 		return 143
+	case Hangup:
+		return 129
 	}
 	return 1
 }
 
-// ErrInterrupted and ErrTerminated are the causes with which a front end
-// cancels the context of a run after SIGINT and SIGTERM.
+// ErrInterrupted, ErrTerminated and ErrHangup are the causes with which a front
+// end cancels the context of a run after SIGINT, SIGTERM and SIGHUP.
 var (
 	ErrInterrupted = errors.New("interrupted")
 	ErrTerminated  = errors.New("terminated")
+	ErrHangup      = errors.New("hangup")
 	errTime        = errors.New("the time limit is reached")
 )
 
@@ -75,6 +79,8 @@ func cancelled(ctx context.Context) Stop {
 		return Time
 	case errors.Is(cause, ErrTerminated):
 		return Terminated
+	case errors.Is(cause, ErrHangup):
+		return Hangup
 	default:
 		return Interrupted
 	}

@@ -57,6 +57,12 @@ func (h *History) Ready(session string, l Limits) error {
 	return nil
 }
 
+// ByHand says whether the session is of commands that a person gave: there is no
+// model to go on with it.
+func (h *History) ByHand() bool {
+	return h.Setup.Root != "" && h.Setup.Model == "" && h.Setup.System == ""
+}
+
 // Shape is the form in which calls were asked for last, in the words of
 // package llm.
 func (h *History) Shape() string {
@@ -227,7 +233,7 @@ func (a *Agent) keepGates(h *History) {
 // sealAgain holds the session to the files of its gates as they were at its
 // beginning; only those of gates that are new are looked at now.
 func (r *run) sealAgain(h *History) error {
-	r.Setup.Seals = slices.Clone(h.Setup.Seals)
+	r.Setup.Seals, r.Setup.GateChange = slices.Clone(h.Setup.Seals), r.GateChange
 	if h.Setup.System == "" { // killed before they were looked at
 		all, err := r.seals()
 		r.Setup.Seals = all

@@ -65,7 +65,7 @@ func (r *run) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Setup.Seals = seals
+	r.Setup.Seals, r.Setup.GateChange = seals, r.GateChange
 	r.warnOfScripts()
 	r.Setup.Prompt, r.Setup.Budget, r.Setup.Limits, r.Setup.Shell = r.parts.Task, r.Budget, r.Limits, r.shell
 	if err := r.log(ctx, kindSetup, r.Setup); err != nil {

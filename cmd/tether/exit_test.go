@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 		harness.Steps: "steps", harness.Time: "time", harness.Tokens: "tokens", harness.Stalled: "stalled",
 		harness.Waiting: "waiting", harness.Unreachable: "unreachable", harness.NoModel: "model missing",
 		harness.Config: "configuration", harness.Sandbox: "sandbox", harness.Interrupted: "interrupted",
-		harness.Terminated: "terminated", harness.Failed: "error inside tether",
+		harness.Terminated: "terminated", harness.Hangup: "closed", harness.Failed: "error inside tether",
 	}
 	lines := map[int]string{}
 	for _, m := range regexp.MustCompile(`(?m)^ *(\d+)  (.+)$`).FindAllStringSubmatch(exitCodes, -1) {

@@ -39,7 +39,7 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, actCommand, showCommand, lsCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
+		runCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
 		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
 	}
 }
@@ -76,14 +76,11 @@ func watchSignals(cancel context.CancelCauseFunc) {
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	for first := true; ; first = false {
-		cause, status := harness.ErrInterrupted, 130
-		if s := <-c; s != syscall.SIGINT {
-			cause, status = harness.ErrTerminated, 143
-		}
+		s := (<-c).(syscall.Signal)
 		if !first {
-			os.Exit(status)
+			os.Exit(128 + int(s))
 		}
-		cancel(cause)
+		cancel(map[syscall.Signal]error{syscall.SIGINT: harness.ErrInterrupted, syscall.SIGTERM: harness.ErrTerminated, syscall.SIGHUP: harness.ErrHangup}[s])
 	}
 }
 
@@ -119,6 +116,8 @@ func cancelledBy(ctx context.Context) harness.Stop {
 		return harness.Interrupted
 	case errors.Is(cause, harness.ErrTerminated):
 		return harness.Terminated
+	case errors.Is(cause, harness.ErrHangup):
+		return harness.Hangup
 	}
 	return ""
 }
@@ -228,6 +227,7 @@ const exitCodes = `  0  done, every gate passed
   8  model missing, or refused by its server
   9  configuration error
  78  the sandbox cannot be had
+129  the terminal was closed
 130  interrupted
 143  terminated
 `

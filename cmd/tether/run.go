@@ -262,6 +262,7 @@ var endings = map[harness.Stop]string{
 	harness.Sandbox:     "the sandbox failed",
 	harness.Interrupted: "interrupted",
 	harness.Terminated:  "terminated",
+	harness.Hangup:      "the terminal was closed",
 	harness.Failed:      "an error inside tether",
 }
 

@@ -23,7 +23,7 @@ var shapes = map[string]string{
 		"requests":[{"n":0,"prompt":0,"cached":0,"first_token_ms":0,"folded":0}]}`,
 	"bench": `{"v":1,"id":"","solved":true,"outcome":{"v":1,"stop":"","exit":0,"steps":0,"gates":[{"cmd":"","status":0,"tries":0}],
 		"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""]}}`,
-	"ls":     `{"v":1,"session":"","task":"","model":"","started":"","stop":"","exit":0}`,
+	"ls":     `{"v":1,"session":"","state":"","task":"","model":"","started":"","age_seconds":0,"stop":"","exit":0,"steps":0,"gates":[{"cmd":"","status":0,"tries":0}]}`,
 	"doctor": `{"v":1,"ok":true,"checks":[{"name":"","ok":true,"needed":true,"found":""}]}`,
 	"event":  `{"v":1,"type":""}`,
 }

@@ -176,7 +176,7 @@ func cmdDuring(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	fifo := ts.MkAbs(args[0])
 	ts.Check(syscall.Mkfifo(fifo, 0o600))
-	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[args[1]]
+	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP}[args[1]]
 	want, err := strconv.Atoi(args[2])
 	if err != nil || !ok {
 		ts.Fatalf("during: a signal and a number, not %s %s", args[1], args[2])

@@ -262,12 +262,16 @@ func stopOf(err error) harness.Stop {
 // openModel opens the model that c names and tells the user what happens
 // meanwhile.
 func openModel(ctx context.Context, p *program, c Config, commands []string) (*llm.Model, error) {
-	return llm.Open(ctx, llm.Config{
+	return llm.Open(ctx, modelConfig(p, c, commands))
+}
+
+func modelConfig(p *program, c Config, commands []string) llm.Config {
+	return llm.Config{
 		Model: c.Model.Name, Window: c.Model.Window, Constrain: c.Model.Constrain, Commands: commands,
 		Temperature: c.Model.Temperature, Seed: c.Model.Seed, MaxTokens: c.Model.MaxTokens,
 		CacheDir: filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether"),
 		Log:      func(s string) { fmt.Fprintln(p.Err, "tether:", s) },
-	})
+	}
 }
 
 // places are the workspace and the file of its store: .tether/tether.db if
