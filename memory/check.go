@@ -83,12 +83,26 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 		r.add(PartFile, s.fixGone(), "%s", cause)
 		return r, nil
 	}
-	if err := s.readable(ctx); err != nil {
-		if _, old := errors.AsType[*SchemaError](err); old || !damages(err) {
-			return r, s.explain("check", err)
-		}
+	err = s.readable(ctx)
+	old, ok := errors.AsType[*SchemaError](err)
+	switch {
+	case ok && old.Have == 0:
+		s.checkEmpty(&r)
+		return r, nil
+	case ok && old.Have < old.Know:
+		return s.check(ctx, false)
+	case err != nil && !damages(err):
+		return r, s.explain("check", err)
 	}
 	return s.Check(ctx)
+}
+
+// checkEmpty looks at a database without tables: nothing came to the disk, or
+// all of it was in a write-ahead log that is gone.
+func (s *Store) checkEmpty(r *Report) {
+	if h, there, _ := s.readHead(); there {
+		s.addLost(r, &LostError{From: min(1, h.seq), To: h.seq, Session: h.session})
+	}
 }
 
 // fixGone is what can be done without a database.
@@ -99,15 +113,18 @@ func (s *Store) fixGone() string {
 // Check reads everything and compares it: the structure of the file, the chain
 // of the events, the head beside it, and the full-text index with the events.
 // It changes nothing and takes about a second for 10,000 events.
-func (s *Store) Check(ctx context.Context) (Report, error) {
+func (s *Store) Check(ctx context.Context) (Report, error) { return s.check(ctx, true) }
+
+// check does so with or without the index, which an older schema lacks.
+func (s *Store) check(ctx context.Context, index bool) (Report, error) {
 	r := Report{Path: s.path}
 	s.checkModes(&r)
 	bad, err := quickCheck(ctx, s.reader, "3")
 	if err != nil && !damages(err) {
 		return r, s.explain("check", err)
 	}
-	if len(bad) == 0 && err != nil {
-		bad = []string{err.Error()}
+	if err != nil {
+		bad = append(bad, err.Error())
 	}
 	if len(bad) > 0 && !onlyIndex(bad) {
 		r.add(PartFile, fixSave, "its structure is broken: %s", strings.Join(bad, "; "))
@@ -122,7 +139,7 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	if err := s.checkHead(ctx, &r); err != nil {
 		return r, s.explain("check", err)
 	}
-	if r.Has(PartFile, PartLog) {
+	if !index || r.Has(PartFile, PartLog) {
 		return r, nil // the index is made again with the rest
 	}
 	return r, s.explain("check", s.checkIndex(ctx, &r, bad))
@@ -164,10 +181,14 @@ func (s *Store) checkHead(ctx context.Context, r *Report) error {
 		return nil // the log's own problem
 	}
 	if lost != nil {
-		what, _, _ := strings.Cut(lost.Error(), "\n")
-		r.add(PartHead, "nothing brings them back; the next run says so in the log and goes on, and so does "+fixRepair, "%s", what)
+		s.addLost(r, lost)
 	}
 	return err
+}
+
+func (s *Store) addLost(r *Report, lost *LostError) {
+	what, _, _ := strings.Cut(lost.Error(), "\n")
+	r.add(PartHead, "nothing brings them back; the next run says so in the log and goes on, and so does "+fixRepair, "%s", what)
 }
 
 // checkIndex compares the full-text index with its texts, and those with the

@@ -112,7 +112,7 @@ func quickCheck(ctx context.Context, db queryer, what string) ([]string, error) 
 // onlyIndex reports whether all that SQLite complains of is the full-text index.
 func onlyIndex(bad []string) bool {
 	for _, line := range bad {
-		if !strings.Contains(line, "FTS5 table") {
+		if !strings.Contains(line, "FTS5 table") && !strings.HasPrefix(line, "fts5: ") {
 			return false
 		}
 	}
@@ -184,6 +184,10 @@ func (s *Store) sampleIndex(ctx context.Context, enough time.Time) (bad bool, er
 	}
 	return bad, err
 }
+
+// errStrange says that the index has a text that is not of the event which it
+// names.
+var errStrange = errors.New("the full-text index is not that of the events")
 
 // strange reports whether the first chunk from id on is not of its event.
 func (s *Store) strange(ctx context.Context, id int64) (bool, error) {

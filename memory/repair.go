@@ -16,7 +16,7 @@ type Repaired struct {
 	Before, After Report
 	Aside         string // folder with the files as they were; "" if nothing had to be done
 	Saved         int64  // events in the new file; 0 if no new file had to be made
-	Lost          int64  // events of which nothing could be read
+	Lost          int64  // events that had been acknowledged and are not there
 }
 
 // Repair mends the store at path as far as it can be. It copies the files aside
@@ -78,6 +78,9 @@ func (s *Store) repair(ctx context.Context, done *Repaired, options []Option) er
 	mended, err := Open(ctx, s.path, options...)
 	if err != nil {
 		return err
+	}
+	if lost := mended.Lost(); lost != nil && lost.To > 0 {
+		done.Lost += lost.To - lost.From + 1
 	}
 	if done.Before.Has(PartIndex) {
 		err = mended.Rebuild(ctx)

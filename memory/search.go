@@ -45,7 +45,7 @@ func (s *Store) Search(ctx context.Context, session, query string, limit int) ([
 		return nil, nil
 	}
 	hits, err := s.search(ctx, session, words, min(limit, maxHits))
-	if sqliteCode(err) == sqliteCorrupt { // the index is derived: make it again, once
+	if sqliteCode(err) == sqliteCorrupt || errors.Is(err, errStrange) { // the index is derived: make it again, once
 		if err := s.Rebuild(ctx); err != nil {
 			return nil, err
 		}
@@ -206,6 +206,13 @@ func (s *Store) snippets(ctx context.Context, found []candidate) ([]Hit, error) 
 			FROM chunk_fts WHERE chunk_fts MATCH ? AND rowid = ?`, one.match, one.chunk).Scan(&text)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue // Rebuild came between
+		}
+		if err != nil {
+			return nil, err
+		}
+		bad, err := s.strange(ctx, one.chunk)
+		if bad {
+			err = errStrange
 		}
 		if err != nil {
 			return nil, err
