@@ -28,6 +28,9 @@ func vectorOf(p Policy, h host, t tree, c Cmd) []string {
 	if err := settleNetwork(&p); err != nil {
 		panic(err)
 	}
+	if !launched(p) {
+		return slices.Concat(shim(p, h), program(p, h, c))
+	}
 	argv := append([]string{h.Bwrap}, options(p, h, t, c.Dir, c.Shell != "")...)
 	return slices.Concat(argv, []string{"--"}, shim(p, h), program(p, h, c))
 }
@@ -49,6 +52,13 @@ func TestVectors(t *testing.T) {
 			h.Links, h.Dirs, h.Tools, h.Bash, h.Prlimit = nil, []string{"bin", "lib"}, nil, "", ""
 		}, tree{Hide: []string{"/tmp/p/.tether", "/tmp/p/.git"}}, Cmd{Shell: "ls"}},
 		"worktree": {Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, nil, tree{Protect: []string{".git"}, GitDirs: []string{"/srv/main/.git"}}, Cmd{Shell: "ls"}},
+		"proxy": {Policy{Profile: ReadOnly, Root: "/srv/p", Network: NetProxy, Allow: []string{"pkg.go.dev"}}, func(h *host) { h.Self = "/usr/bin/tether" },
+			repo, Cmd{Argv: []string{"ls"}}},
+		"proxy-replaced": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetProxy}, nil, repo, Cmd{Shell: "ls"}},
+		"host-network": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetHost}, func(h *host) { h.Resolv = "/run/systemd/resolve/stub-resolv.conf" },
+			repo, Cmd{Shell: "ls"}},
+		"landlock": {Policy{Profile: Landlock, Root: "/srv/p"}, func(h *host) { h.Private, h.Home, h.Temp = "/tmp/tether-1", "/tmp/tether-1/home", "/tmp/tether-1/tmp" },
+			repo, Cmd{Shell: "ls"}},
 	} {
 		h := machine()
 		if tt.h != nil {
@@ -103,6 +113,9 @@ func FuzzArgv(f *testing.F) {
 	f.Add("x\x00--bind", "", "..")
 	f.Fuzz(func(t *testing.T, a, b, dir string) {
 		p, h := Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, machine()
+		if len(a)%2 == 1 {
+			p.Network = NetProxy
+		}
 		plain := vectorOf(p, h, tree{}, Cmd{Argv: []string{"true"}})
 		for _, c := range []Cmd{{Argv: []string{a, b}, Dir: dir}, {Shell: a + b + "x", Dir: dir}} {
 			argv := vectorOf(p, h, tree{}, c)

@@ -80,6 +80,9 @@ func awaitHangUp() {
 // endAll kills every process below this one. They are stopped first: while one is killed another could fork, but what
 // is stopped cannot, and the number of processes is limited.
 func endAll() {
+	if n, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); n < 0 && errors.Is(err, unix.ECHILD) {
+		return // most commands leave nothing
+	}
 	stopped := map[int]bool{}
 	for fresh := true; fresh; {
 		fresh = false
@@ -138,9 +141,12 @@ func parents() map[int]int {
 	return all
 }
 
-// tasks counts the processes and threads of a user. The limit on them counts all of a user's, not the command's alone.
+// tasks counts the processes and threads of a user, to whom the limit on them applies as a whole; root has none.
 func tasks(uid int) uint64 {
 	var n uint64
+	if uid == 0 {
+		return 0
+	}
 	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is well formed
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
