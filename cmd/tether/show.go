@@ -140,6 +140,7 @@ type shownStep struct {
 	Cmd       string `json:"cmd"`
 	Stdin     string `json:"stdin"`
 	Said      string `json:"said,omitempty"`
+	User      string `json:"user,omitempty"` // a person's words in the middle of the task
 	Status    int    `json:"status"`
 	Output    string `json:"output"`
 	Obs       string `json:"obs"`
@@ -171,7 +172,7 @@ func showJSON(p *program, id, task string, h harness.History) error {
 	}
 	steps, requests := []shownStep{}, []shownRequest{}
 	for i, t := range h.Turns {
-		steps = append(steps, shownStep{N: h.Steps[i].Step, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Said: t.Said, Status: t.Status, Output: t.Output, Obs: t.ID, Recovered: recovered(h, i)})
+		steps = append(steps, shownStep{N: h.Steps[i].Step, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Said: t.Said, User: t.User, Status: t.Status, Output: t.Output, Obs: t.ID, Recovered: recovered(h, i)})
 	}
 	for i, r := range h.Received {
 		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded})
@@ -212,6 +213,10 @@ func showSteps(w io.Writer, id, task string, h harness.History) {
 		said := "$ " + t.Call.Cmd
 		if t.Call.Cmd == "" {
 			said = "said: " + oneLine(t.Said, 200)
+		}
+		if t.User != "" {
+			fmt.Fprintf(w, "\nsaid by the user: %s\n", t.User)
+			continue
 		}
 		fmt.Fprintf(w, "\n%d %s\n", h.Steps[i].Step, said)
 		if t.Call.Stdin != "" {
