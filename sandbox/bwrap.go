@@ -17,8 +17,9 @@ const (
 	fdDir     = 6 // the shell reports its last working directory here
 	fdShell   = 7 // the lines that make it do so
 	// 8 and 9 are the shim's
-	fdRoot    = 10 // the workspace
-	fdProtect = 11 // the first of the protected paths in it; the others follow
+	fdBrake   = 10 // the launcher waits here until its mounts were looked at
+	fdRoot    = 11 // the workspace
+	fdProtect = 12 // the first of the protected paths in it; the others follow
 )
 
 // Sizes in bytes of the private file systems. They are memory, so they are bounded.
@@ -50,6 +51,9 @@ func options(p Policy, h host, t tree, dir string, shell bool) []string {
 	}
 	for _, d := range t.Hide {
 		v.add("--size", strconv.Itoa(sizeEmpty), "--tmpfs", d, "--remount-ro", d)
+	}
+	if h.Pins {
+		v.add("--file", strconv.Itoa(fdBrake), "/dev/null")
 	}
 	if p.Profile != Full {
 		v.add("--remount-ro", "/var", "--remount-ro", "/dev", "--remount-ro", "/")

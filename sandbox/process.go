@@ -65,11 +65,13 @@ type process struct {
 	starved bool // the kernel ended it for its memory; set by finish
 	code    int  // exit status as reported by the launcher, -1 if it was not
 	watched chan struct{}
+	known   chan struct{} // closed when pid is known, or never will be
+	brake   *brake        // nil if the launcher is not held
 }
 
 // start runs a command under the policy. The caller sees to its end.
 func (b *Box) start(c Cmd, dir string, t tree) (*process, error) {
-	p := &process{init: -1, code: -1, watched: make(chan struct{})}
+	p := &process{init: -1, code: -1, watched: make(chan struct{}), known: make(chan struct{})}
 	var pl plumbing
 	defer pl.closeChild()
 	b.command(p, &pl, c, dir, t)
@@ -93,6 +95,11 @@ func (b *Box) start(c Cmd, dir string, t tree) (*process, error) {
 	go p.watch()
 	if p.shim != nil {
 		go p.shim.listen()
+	}
+	pl.closeChild() // the launcher's end must be seen
+	if err := p.settled(b.policy, t); err != nil {
+		p.abandon()
+		return nil, err
 	}
 	return p, nil
 }
@@ -155,12 +162,17 @@ func (b *Box) confine(p *process, pl *plumbing, t tree) {
 	}
 	if b.host.Pins {
 		var ps pins
-		ps, pl.err = b.pin(t)
+		if ps, pl.err = b.pin(t); pl.err != nil {
+			return
+		}
 		pl.child = append(pl.child, ps...)
-		for len(p.cmd.ExtraFiles) < fdRoot-3 {
+		if p.brake = pl.brake(); pl.err != nil {
+			return
+		}
+		for len(p.cmd.ExtraFiles) < fdBrake-3 {
 			p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, nil)
 		}
-		p.cmd.ExtraFiles = append(append(p.cmd.ExtraFiles, b.files.top), ps...)
+		p.cmd.ExtraFiles = append(append(p.cmd.ExtraFiles, p.brake.child, b.files.top), ps...)
 	} else {
 		pl.err = b.sameRoot() // as late as it can be
 	}
@@ -174,7 +186,9 @@ func (b *Box) confine(p *process, pl *plumbing, t tree) {
 
 // watch reads what the launcher reports: first the process inside that all others hang on, at the end the status.
 func (p *process) watch() {
+	known := sync.OnceFunc(func() { close(p.known) })
 	defer close(p.watched)
+	defer known()
 	if p.status == nil {
 		return
 	}
@@ -198,6 +212,7 @@ func (p *process) watch() {
 			p.code = *r.Code
 		}
 		p.mu.Unlock()
+		known()
 	}
 }
 
