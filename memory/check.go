@@ -64,10 +64,14 @@ const (
 func Inspect(ctx context.Context, path string, options ...Option) (Report, error) {
 	s := newStore(path, options)
 	s.readOnly = true
-	r := Report{Path: path}
-	err := s.openReadOnly(ctx)
+	var err error
+	if s.path, err = filepath.Abs(path); err != nil {
+		return Report{Path: path}, err
+	}
+	r := Report{Path: s.path}
+	s.checkModes(&r) // before SQLite gets at the files
+	err = s.openReadOnly(ctx)
 	defer s.release()
-	r.Path = s.path
 	if gone, ok := errors.AsType[*DamageError](err); ok {
 		r.add(PartFile, s.fixGone(), "%s", gone.Cause)
 		return r, nil
@@ -90,11 +94,13 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 		s.checkEmpty(&r)
 		return r, nil
 	case ok && old.Have < old.Know:
-		return s.check(ctx, false)
+		err = s.check(ctx, &r, false)
+		return r, err
 	case err != nil && !damages(err):
 		return r, s.explain("check", err)
 	}
-	return s.Check(ctx)
+	err = s.check(ctx, &r, true)
+	return r, err
 }
 
 // checkEmpty looks at a database without tables: nothing came to the disk, or
@@ -113,15 +119,18 @@ func (s *Store) fixGone() string {
 // Check reads everything and compares it: the structure of the file, the chain
 // of the events, the head beside it, and the full-text index with the events.
 // It changes nothing and takes about a second for 10,000 events.
-func (s *Store) Check(ctx context.Context) (Report, error) { return s.check(ctx, true) }
-
-// check does so with or without the index, which an older schema lacks.
-func (s *Store) check(ctx context.Context, index bool) (Report, error) {
+func (s *Store) Check(ctx context.Context) (Report, error) {
 	r := Report{Path: s.path}
 	s.checkModes(&r)
+	err := s.check(ctx, &r, true)
+	return r, err
+}
+
+// check does so with or without the index, which an older schema lacks.
+func (s *Store) check(ctx context.Context, r *Report, index bool) error {
 	bad, err := quickCheck(ctx, s.reader, "3")
 	if err != nil && !damages(err) {
-		return r, s.explain("check", err)
+		return s.explain("check", err)
 	}
 	if err != nil {
 		bad = append(bad, err.Error())
@@ -132,22 +141,22 @@ func (s *Store) check(ctx context.Context, index bool) (Report, error) {
 	if r.Events, err = s.Verify(ctx); err != nil {
 		broken, ok := errors.AsType[*ChainError](err)
 		if !ok {
-			return r, err
+			return err
 		}
 		r.add(PartLog, fixSave, "%s; the %d before it are sound", broken.what(), broken.Seq-1)
 	}
-	if err := s.checkHead(ctx, &r); err != nil {
-		return r, s.explain("check", err)
+	if err := s.checkHead(ctx, r); err != nil {
+		return s.explain("check", err)
 	}
 	if !index || r.Has(PartFile, PartLog) {
-		return r, nil // the index is made again with the rest
+		return nil // the index is made again with the rest
 	}
-	return r, s.explain("check", s.checkIndex(ctx, &r, bad))
+	return s.explain("check", s.checkIndex(ctx, r, bad))
 }
 
 // checkModes looks at who may read and write the files.
 func (s *Store) checkModes(r *Report) {
-	if s.file == nil {
+	if s.path == ":memory:" {
 		return
 	}
 	all := s.modes()
