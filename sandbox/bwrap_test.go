@@ -19,7 +19,7 @@ func machine() host {
 		Links: map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"},
 		Files: []string{"/etc/shadow", "/etc/ssh/ssh_host_rsa_key"}, Folders: []string{"/etc/ssl/private"},
 		Tools: []tool{{"/home/ada/.cargo/bin", "/home/ada/.cargo/bin"}, {"/data/go/mod", "/home/ada/go/pkg/mod"}, {"/usr/local/go", "/usr/local/go"}},
-		Told:  []string{"RUSTUP_HOME=/usr/local/rustup"}, Bash: "/bin/bash", Prlimit: "/usr/bin/prlimit", Temp: "/tmp",
+		Told:  []string{"RUSTUP_HOME=/usr/local/rustup"}, Moved: []string{"GOPATH=/data/go"}, Bash: "/bin/bash", Prlimit: "/usr/bin/prlimit", Temp: "/tmp",
 	}
 }
 

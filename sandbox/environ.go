@@ -18,12 +18,13 @@ func environ(p Policy, h host, shell bool) []string {
 	env = append(env, h.Env...)
 	env = append(env, "TERM=dumb", "COLUMNS=100", "CI=1", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0",
 		"GIT_CONFIG_NOSYSTEM=1", "DEBIAN_FRONTEND=noninteractive", "PYTHONDONTWRITEBYTECODE=1", "GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local")
-	env = append(env, h.Told...)
 	if confined(p) {
+		env = append(env, h.Told...)
 		env = append(env, nestedMark+"=1", "TMPDIR="+tempInside(p, h), "XDG_CACHE_HOME="+filepath.Join(h.Home, ".cache"))
 		env = append(env, packages(h, p.Network != NetOff)...)
 		env = append(env, proxyEnv(p)...)
 	} else {
+		env = append(env, h.Moved...)
 		env = append(env, "TMPDIR="+h.Temp)
 	}
 	if shell && h.Bash != "" {

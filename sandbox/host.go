@@ -28,6 +28,7 @@ type host struct {
 	Folders []string          // secret folders below /etc, each covered by an empty one
 	Tools   []tool            // folders of programs and packages that exist
 	Told    []string          // where programs find a folder that is not at its usual place, "NAME=value"
+	Moved   []string          // the same for all folders that the user moved, for profiles that see the real home
 	Bash    string            // "" if there is none: sh is used
 	Prlimit string            // "" if there is none: the shell's ulimit is used
 	Hard    map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
@@ -72,6 +73,7 @@ func survey() host {
 	h.Files = existing(secretFiles, func(fi os.FileInfo) bool { return fi.Mode().IsRegular() })
 	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
 	h.Tools, h.Told = findTools(h, os.Getenv)
+	h.Moved = movedFolders(os.Getenv)
 	h.Resolv, h.Self = resolver(), self()
 	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")

@@ -60,6 +60,13 @@ func TestFindTools(t *testing.T) {
 	}
 }
 
+func TestMovedFolders(t *testing.T) {
+	env := map[string]string{"GOPATH": "/data/go", "GOMODCACHE": "rel", "CARGO_HOME": "/a b", "CARGO_REGISTRY_TOKEN": "/secret", "RUSTUP_HOME": "/r\nX=1"}
+	if got, want := movedFolders(func(n string) string { return env[n] }), []string{"GOPATH=/data/go"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestPathFolders(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

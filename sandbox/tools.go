@@ -79,6 +79,18 @@ func findTools(h host, getenv func(string) string) (tools []tool, told []string)
 	return b.tools, told
 }
 
+// movedFolders returns the variables by which the user moved folders of tools, as "NAME=value": where a command sees the
+// user's own home, its tools look there too.
+func movedFolders(getenv func(string) string) []string {
+	var env []string
+	for _, name := range []string{"CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "npm_config_cache", "PIP_CACHE_DIR", "XDG_CACHE_HOME"} {
+		if v := getenv(name); filepath.IsAbs(v) && plainValue.MatchString(v) {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // toolbox gathers tools.
 type toolbox struct {
 	host  host
