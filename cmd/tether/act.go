@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -100,7 +99,7 @@ func (w *workplace) hand() *harness.Agent {
 func (f *actFlags) print(p *program, b window.Budget, t window.Turn, took time.Duration) error {
 	seen := b.Observe(t)
 	if f.json {
-		return json.NewEncoder(p.Out).Encode(acted{1, t.Call.Cmd, t.Status, seen, t.ID, took.Milliseconds()})
+		return p.json(acted{1, t.Call.Cmd, t.Status, seen, t.ID, took.Milliseconds()})
 	}
 	_, err := fmt.Fprintln(p.Out, printable(seen))
 	return err

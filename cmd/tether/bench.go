@@ -181,7 +181,7 @@ func (t benchTask) setUp(ctx context.Context, box *sandbox.Box) error {
 
 func (f *benchFlags) tell(p *program, r benchResult) {
 	if f.json {
-		_ = json.NewEncoder(p.Out).Encode(r)
+		_ = p.json(r)
 		return
 	}
 	o := r.Outcome

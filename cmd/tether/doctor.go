@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -48,7 +47,7 @@ func doctor(ctx context.Context, p *program, dir string, asJSON bool) error {
 		ok = ok && (c.OK || !c.Needed)
 	}
 	if asJSON {
-		if err := json.NewEncoder(p.Out).Encode(map[string]any{"v": 1, "ok": ok, "checks": checks}); err != nil {
+		if err := p.json(map[string]any{"v": 1, "ok": ok, "checks": checks}); err != nil {
 			return err
 		}
 	} else {

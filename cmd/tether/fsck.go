@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,7 +56,7 @@ func fsck(ctx context.Context, p *program, dir string, repair, asJSON bool) erro
 		return err
 	}
 	if asJSON {
-		err = json.NewEncoder(p.Out).Encode(fsckJSON(done))
+		err = p.json(fsckJSON(done))
 	} else {
 		_, err = fmt.Fprint(p.Out, printable(fsckText(done)))
 	}

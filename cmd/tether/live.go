@@ -117,18 +117,6 @@ func (l *live) fit(s string, used int) string {
 	return s
 }
 
-// printable takes out of s what could move a cursor or change a screen: a
-// model, a file and a server may have anything in what they say. Lines and tabs
-// stay.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // think shows that the model is at work, on a terminal only.
 func (l *live) think() {
 	if !l.tty {

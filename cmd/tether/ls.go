@@ -63,7 +63,7 @@ func listSessions(ctx context.Context, p *program, dir string, n int, asJSON boo
 			return err
 		}
 		if asJSON {
-			err = json.NewEncoder(p.Out).Encode(l)
+			err = p.json(l)
 		} else {
 			err = l.print(p.Out)
 		}

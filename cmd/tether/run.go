@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -189,10 +188,9 @@ func (f *runFlags) gates(w *workplace) ([]harness.Gate, error) {
 func (f *runFlags) notify(p *program) func(harness.Event) {
 	switch {
 	case f.events:
-		enc := json.NewEncoder(p.Out)
 		return func(e harness.Event) {
 			if e.Type != harness.EventThink {
-				_ = enc.Encode(e) // a reader that went away does not end the run
+				_ = p.json(e) // a reader that went away does not end the run
 			}
 		}
 	case f.q || f.json:
@@ -206,7 +204,7 @@ func (f *runFlags) notify(p *program) func(harness.Event) {
 func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 	switch {
 	case f.json:
-		if err := json.NewEncoder(p.Out).Encode(out); err != nil {
+		if err := p.json(out); err != nil {
 			return err
 		}
 	case !f.events && (out.Steps > 0 || err == nil):

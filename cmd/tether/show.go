@@ -186,7 +186,7 @@ func showJSON(p *program, id, task string, h harness.History) error {
 	if h.Asked != nil {
 		all["asked"] = h.Asked
 	}
-	return json.NewEncoder(p.Out).Encode(all)
+	return p.json(all)
 }
 
 // recovered is the dialect in which turn i's call was found: that of the newest
