@@ -162,7 +162,18 @@ func (v *vector) workspace(p Policy, h host, t tree) {
 		v.add("--ro-bind", d, d)
 	}
 	v.bind(h, bind, fdRoot, p.Root)
+	v.freeze(h)
 	v.protect(p, h, t)
+}
+
+// freeze makes the host's file systems read-only for the launcher itself. One older than 0.12 follows a link that another
+// command puts in the place of a folder of the workspace, and makes the missing end of a mount wherever the link leads
+// (CVE-2026-87766). While it works it has the host at /oldroot, beside the new root. What is to be writable is bound
+// already, and keeps its own flags.
+func (v *vector) freeze(h host) {
+	for _, place := range h.Freeze {
+		v.add("--remount-ro", "/../oldroot"+strings.TrimSuffix(place, "/"))
+	}
 }
 
 // protect makes the protected paths read-only.

@@ -16,6 +16,7 @@ import (
 type host struct {
 	Bwrap   string            // absolute path of the launcher
 	Pins    bool              // the launcher takes descriptors in place of paths
+	Freeze  []string          // where the host's file systems are writable, if the launcher must be kept from writing there
 	EUID    int               // 0 adds what real root needs
 	Home    string            // resolved home directory, never "/" or ""
 	Account string            // home directory as the system's user list has it: $HOME may name another one

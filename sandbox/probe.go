@@ -66,6 +66,8 @@ func (b *Box) probe(ctx context.Context, by string) error {
 // know descriptors in place of paths, and the kernel may forbid to start a program in a control group.
 func (b *Box) try(ctx context.Context) (Outcome, error) {
 	b.host.Pins, b.groups.dir = true, findGroups(groupRoot, smallFile("/proc/self/cgroup"))
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // without it, nothing is frozen
+	b.host.Freeze = writableMounts(string(mounts))
 	if b.groups.dir != "" {
 		b.groups.sweep()
 	}
@@ -79,6 +81,8 @@ func (b *Box) try(ctx context.Context) (Outcome, error) {
 			b.groups.dir = ""
 		case b.host.Pins && strings.Contains(le.Stderr, "Unknown option") && strings.Contains(le.Stderr, "bind-fd"):
 			b.host.Pins = false
+		case b.host.Freeze != nil && strings.Contains(le.Stderr, "oldroot"): // one that follows no links needs it not
+			b.host.Freeze = nil
 		default:
 			return o, err
 		}
