@@ -9,9 +9,6 @@ require (
 	// File names with * and **, as grep, find and .gitignore have them.
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 
-	// The sandbox where bubblewrap cannot run: restricts this process, then the command that it becomes.
-	github.com/landlock-lsm/go-landlock v0.11.2
-
 	// A command line of the model is split into words as a shell would.
 	github.com/mattn/go-shellwords v1.0.16
 
@@ -52,7 +49,6 @@ require (
 	golang.org/x/term v0.48.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	kernel.org/pub/linux/libs/security/libcap/psx v1.2.78 // indirect
 	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

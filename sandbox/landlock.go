@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
-	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,28 +80,32 @@ func fenceOf(p Policy, h host) *fence {
 	return f
 }
 
-// close restricts this process for good, and the command that it becomes.
+// close restricts this thread for good, and the command that it becomes.
 func (f *fence) close() error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	var dirs, files, lists []string
+	rs, err := newRuleset()
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	defer rs.close()
 	for _, path := range f.Read {
 		for _, r := range without(path, f.Omit) {
-			switch fi, err := os.Stat(r.path); {
-			case err != nil: // not on this machine
-			case r.list:
-				lists = append(lists, r.path)
-			case fi.IsDir():
-				dirs = append(dirs, r.path)
-			default:
-				files = append(files, r.path)
+			rights := uint64(mayRead)
+			if r.list {
+				rights = unix.LANDLOCK_ACCESS_FS_READ_DIR
 			}
+			rs.allow(r.path, rights)
 		}
 	}
-	err := landlock.V6.Restrict(landlock.RODirs(dirs...), landlock.ROFiles(files...), landlock.PathAccess(llsys.AccessFSReadDir, lists...),
-		landlock.RWDirs(f.Write...).WithRefer(), landlock.RWFiles(f.Devices...).IgnoreIfMissing())
-	if err != nil {
+	for _, path := range f.Write {
+		rs.allow(path, mayWrite)
+	}
+	for _, path := range f.Devices {
+		rs.allow(path, mayUse)
+	}
+	if err := rs.enforce(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
 	if err := loadFilter(Landlock); err != nil {
@@ -137,44 +138,6 @@ func without(path string, omit []string) []reading {
 		}
 	}
 	return found
-}
-
-// dropCapabilities takes every right of root beyond its files. Without the bounding set a program that root starts
-// would have them again.
-func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
-		return err
-	}
-	if have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable == 0 {
-		return nil
-	}
-	for c := uintptr(0); c <= 63; c++ {
-		if unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0) != nil { // the kernel knows no more of them
-			break
-		}
-		if err := llsys.AllThreadsPrctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			return err
-		}
-	}
-	var none [2]unix.CapUserData
-	return unix.Capset(&header, &none[0])
-}
-
-// loadFilter puts the seccomp filter of a profile on all threads.
-func loadFilter(p Profile) error {
-	program, err := filter(p)
-	if err != nil {
-		return err
-	}
-	const size = int(unsafe.Sizeof(unix.SockFilter{}))
-	prog := unix.SockFprog{Len: uint16(len(program) / size), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // privateDir is a folder for one command's temporary files and home, "" if there is none.

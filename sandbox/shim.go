@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +49,7 @@ func Init() {
 	if len(os.Args) == 0 || filepath.Base(os.Args[0]) != shimName {
 		return
 	}
+	runtime.LockOSThread() // what is restricted is the thread on which the command is executed
 	unix.CloseOnExec(fdShim)
 	var o order
 	if len(os.Args) < 3 {
