@@ -141,13 +141,14 @@ func (w *workplace) open(ctx context.Context, p *program, dir string, begin func
 	if err != nil {
 		return err
 	}
-	if w.Box, err = sandbox.New(ctx, policy); err != nil {
-		return err
-	}
+	// The store is made before anything runs in the sandbox: see store.
 	if w.Store == nil {
 		if w.Store, err = openState(ctx, p, c, state); err != nil {
 			return err
 		}
+	}
+	if w.Box, err = sandbox.New(ctx, policy); err != nil {
+		return err
 	}
 	userSkills := filepath.Join(filepath.Dir(userConfig(p.Getenv)), "skills")
 	if w.Skills, err = skills.Open(userSkills, w.Box.Files().FS()); err != nil {
@@ -306,19 +307,20 @@ func places(env func(string) string, dir string) (root, state string, err error)
 
 // store is the one in the workspace, or else outside. An empty .tether asks for
 // one there only as long as none is outside: while a command runs, and after a
-// kill -9, the sandbox has an empty folder of that name.
+// kill -9, the sandbox has an empty folder of that name. It is looked at before
+// the store outside, which another tether makes before its first command: else the
+// two would have a store each.
 func store(root, outside string) string {
 	inside := filepath.Join(root, ".tether", "tether.db")
 	if _, err := os.Lstat(inside); err == nil {
 		return inside
 	}
-	if _, err := os.Lstat(outside); err == nil {
+	info, err := os.Lstat(filepath.Dir(inside))
+	asked := err == nil && info.IsDir()
+	if _, err := os.Lstat(outside); err == nil || !asked {
 		return outside
 	}
-	if info, err := os.Lstat(filepath.Dir(inside)); err == nil && info.IsDir() {
-		return inside
-	}
-	return outside
+	return inside
 }
 
 // reason is err without the operation and the path, which the sentence around
