@@ -51,9 +51,10 @@ func (s *Store) Redact(text string) string {
 }
 
 // spellings are the forms in which v appears in what programs print: as it is,
-// inside a JSON string (once and twice encoded), and in an address.
+// inside a JSON string (once and twice encoded), and in an address. What is no
+// UTF-8 in it is mended in one of two ways before it is kept.
 func spellings(v string) []string {
-	all := []string{v, url.QueryEscape(v), url.PathEscape(v)}
+	all := []string{v, url.QueryEscape(v), url.PathEscape(v), strings.ToValidUTF8(v, "\uFFFD"), string([]rune(v))}
 	for _, html := range []bool{false, true} {
 		once := inJSON(v, html)
 		all = append(all, once, inJSON(once, html))
