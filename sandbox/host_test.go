@@ -17,6 +17,7 @@ func TestFindTools(t *testing.T) {
 	for _, f := range []string{"home/.local/bin/x", "home/.cargo/bin/x", "home/.cargo/registry/index/x", "home/.cargo/registry/src/x", "home/.cargo/credentials.toml",
 		"home/go/pkg/mod/x", "home/.pyenv/versions/x", "home/.nvm/x", "home/.ssh/id", "home/.npm/_cacache/x", "home/.aws/pkg/mod/x",
 		"far/mod/x", "far/go/pkg/mod/x", "far/cargo/bin/x", "far/cargo/registry/cache/x", "far/cargo/credentials", "far/rustup/toolchains/x", "far/empty/x",
+		"far/venv/bin/python", "far/venv/lib/x", "far/venv/pyvenv.cfg", "far/venv/secret/x", "home/conda/bin/python", "home/conda/conda-meta/x", "home/conda/.condarc",
 		"far/goroot/bin/go", "far/goroot/src/runtime/x", "far/goroot/pkg/tool/x"} {
 		write(t, filepath.Join(base, f), "")
 	}
@@ -41,6 +42,8 @@ func TestFindTools(t *testing.T) {
 		"no toolchain": {env: map[string]string{"RUSTUP_HOME": far + "/empty", "NVM_DIR": far + "/empty"}},
 		"CARGO_HOME": {env: map[string]string{"CARGO_HOME": far + "/cargo"}, gone: []string{".cargo/bin", ".cargo/registry/index", ".cargo/registry/src"},
 			extra: []tool{{far + "/cargo/bin", far + "/cargo/bin"}, {far + "/cargo/registry/cache", home + "/.cargo/registry/cache"}}},
+		"environments": {path: []string{far + "/venv/bin", home + "/conda/bin", far + "/cargo/bin", home + "/.ssh"}, extra: []tool{{far + "/venv/bin", far + "/venv/bin"},
+			{far + "/venv/lib", far + "/venv/lib"}, {home + "/conda/bin", home + "/conda/bin"}}},
 		"GOROOT": {path: []string{far + "/empty", far + "/goroot/bin"}, extra: []tool{{far + "/goroot", far + "/goroot"}}},
 	} {
 		var want []tool

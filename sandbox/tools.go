@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -11,13 +12,21 @@ type tool struct {
 	At   string // where a command finds it
 }
 
-// programFolders are the places below a home directory where people install programs. Each is shown where it is: scripts
+// programFolders are the places, relative to the home directory, where people install programs. Each is shown where it is: scripts
 // name their interpreter by its path. Never the whole of .cargo, .config, .local or .npm: those hold tokens.
 var programFolders = []string{
 	".local/bin", ".local/lib", "go/bin",
 	".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs", // what links in .local/bin lead to
-	".local/share/fnm", ".volta", ".asdf",
+	".local/share/fnm", ".volta", ".asdf", ".rbenv", ".sdkman/candidates", ".deno/bin", ".ghcup",
+	"/home/linuxbrew/.linuxbrew",
 }
+
+// prefixMarks are what tells a folder with programs in its bin, which PATH leads to, as an environment of Python or conda.
+// prefixParts are what is shown of it: beside them may lie a .condarc, with a token in it.
+var (
+	prefixMarks = []string{"pyvenv.cfg", "conda-meta"}
+	prefixParts = []string{"bin", "lib", "include", "share", "libexec", "ssl"}
+)
 
 // toolHomes are folders of programs that the user may have moved by a variable. Where mark is set, the folder must hold
 // it: the whole of it is shown, and the variable may name anything.
@@ -56,7 +65,10 @@ const modCache = "go/pkg/mod"
 func findTools(h host, getenv func(string) string) (tools []tool, told []string) {
 	b := toolbox{host: h}
 	for _, d := range programFolders {
-		b.add(filepath.Join(h.Home, d), filepath.Join(h.Home, d))
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(h.Home, d)
+		}
+		b.add(d, d)
 	}
 	for _, t := range toolHomes {
 		usual := filepath.Join(h.Home, t.usual)
@@ -70,6 +82,9 @@ func findTools(h host, getenv func(string) string) (tools []tool, told []string)
 		}
 	}
 	if dir := goRoot(h.Path); dir != "" {
+		b.add(dir, dir)
+	}
+	for _, dir := range environments(h.Path) {
 		b.add(dir, dir)
 	}
 	for _, c := range packageCaches {
@@ -137,6 +152,22 @@ func harmless(h host, path string) (string, bool) {
 		closed = append(closed, filepath.Join(h.Home, d), filepath.Join(h.Account, d))
 	}
 	return real, !slices.ContainsFunc(closed, func(d string) bool { return within(real, d) })
+}
+
+// environments returns the parts of the environments that PATH leads to.
+func environments(path []string) []string {
+	var parts []string
+	for _, d := range path {
+		root := filepath.Dir(d)
+		marked := slices.ContainsFunc(prefixMarks, func(m string) bool { _, err := os.Lstat(filepath.Join(root, m)); return err == nil })
+		if filepath.Base(d) != "bin" || !marked {
+			continue
+		}
+		for _, p := range prefixParts {
+			parts = append(parts, filepath.Join(root, p))
+		}
+	}
+	return parts
 }
 
 // goRoot returns where the Go that PATH leads to lives, or "".
