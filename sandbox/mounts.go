@@ -4,15 +4,16 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // pseudo are the kinds of file systems in which nobody makes a file by accident, and those that are mounted by looking.
 var pseudo = []string{"proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore", "bpf", "configfs",
 	"fusectl", "hugetlbfs", "binfmt_misc", "efivarfs", "selinuxfs", "rpc_pipefs", "nsfs", "autofs", "squashfs", "iso9660"}
 
-// writableMounts returns the places of this machine at which a file system is mounted for writing, as a list in the form
-// of /proc/self/mountinfo has them. A place that another mount covers, or that cannot be reached, is left out.
+// writableMounts returns the places of this machine at which a file system is mounted for writing, from a text like
+// /proc/self/mountinfo. A place that another mount covers, or that cannot be reached, is left out.
 func writableMounts(mountinfo string) []string {
 	const most = 32 // each costs every command 20 µs; desktops have ten
 	var places []string
@@ -22,7 +23,7 @@ func writableMounts(mountinfo string) []string {
 		if !ok || len(fields) < 6 || len(kind) < 1 || slices.Contains(pseudo, kind[0]) || !slices.Contains(strings.Split(fields[5], ","), "rw") {
 			continue
 		}
-		place := unescape(fields[4])
+		place := octal.Replace(fields[4])
 		if len(places) < most && !slices.Contains(places, place) && reachable(place) {
 			places = append(places, place)
 		}
@@ -30,13 +31,8 @@ func writableMounts(mountinfo string) []string {
 	return places
 }
 
-// unescape undoes the octal escapes of the kernel.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
-}
-
 // reachable reports whether a place is a folder that this user can get to.
 func reachable(place string) bool {
 	fi, err := os.Lstat(place)
-	return err == nil && fi.IsDir() && syscall.Access(place, 1) == nil // 1 is X_OK
+	return err == nil && fi.IsDir() && unix.Access(place, unix.X_OK) == nil
 }
