@@ -81,14 +81,19 @@ func survey() host {
 	return h
 }
 
-// pathFolders returns the absolute folders of a PATH that exist, by their real names: a link among them may lead into
-// the workspace.
+// pathFolders returns the absolute folders of a PATH that exist. One that is a link comes by both of its names, since
+// either may be to be seen inside.
 func pathFolders(list string) []string {
 	var path []string
 	for _, d := range filepath.SplitList(list) {
 		real, err := filepath.EvalSymlinks(d)
-		if err == nil && filepath.IsAbs(d) && isDir(real) && !slices.Contains(path, real) {
-			path = append(path, real)
+		if err != nil || !filepath.IsAbs(d) || !isDir(real) {
+			continue
+		}
+		for _, name := range []string{filepath.Clean(d), real} {
+			if !slices.Contains(path, name) {
+				path = append(path, name)
+			}
 		}
 	}
 	return path

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,13 +82,34 @@ func TestPathFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := strings.Join([]string{"", ".", "bin", base + "/bin/", base + "/none", base + "/bin/x", base + "/link", base + "/bin"}, ":")
-	want := []string{base + "/bin", base + "/ws/bin"}
+	want := []string{base + "/bin", base + "/link", base + "/ws/bin"}
 	if got := pathFolders(list); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	// The link led into the workspace: its folder is on no PATH.
-	if got := searchPath(Policy{Profile: Full, Root: base + "/ws"}, host{Path: want}); slices.Contains(got, base+"/ws/bin") || got[0] != base+"/bin" {
+	// The link leads into the workspace: it is on no PATH there, by neither name.
+	h := host{Path: want}.outside(base + "/ws")
+	if got := searchPath(Policy{Profile: Full, Root: base + "/ws"}, h); got[0] != base+"/bin" || !strings.HasPrefix(got[1], "/usr/") {
 		t.Errorf("PATH has %q", got)
+	}
+}
+
+// A folder of programs that is a link into the workspace would have the gates run what a command wrote there.
+func TestToolsInTheWorkspace(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(root, "bin/git"), "#!/bin/sh\necho planted\n")
+	if err := errors.Join(os.Chmod(filepath.Join(root, "bin/git"), 0o755), os.Mkdir(filepath.Join(home, ".local"), 0o755), os.Symlink(filepath.Join(root, "bin"), filepath.Join(home, ".local/bin"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", filepath.Join(home, ".local/bin")+":"+root+"/bin:"+os.Getenv("PATH"))
+	for _, p := range []Profile{WorkspaceWrite, Full, Off} {
+		if o := shell(t, newBox(t, Policy{Root: root, Profile: p}), "git --version; echo $PATH; ls ~/.local/bin"); strings.Contains(o.Output, "planted") {
+			t.Errorf("%s: %+v", p, o)
+		}
+	}
+	// For another workspace it is a tool like any other.
+	if o := shell(t, newBox(t, Policy{}), "git"); o.Output != "planted\n" {
+		t.Errorf("elsewhere: %+v", o)
 	}
 }
 

@@ -38,7 +38,7 @@ func New(ctx context.Context, p Policy) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Box{policy: p, host: survey()}
+	b := &Box{policy: p, host: survey().outside(p.Root)}
 	if p.Network == NetProxy {
 		b.proxy = newProxy(p)
 	}

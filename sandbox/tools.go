@@ -106,6 +106,17 @@ func movedFolders(getenv func(string) string) []string {
 	return env
 }
 
+// outside takes away the tools and the folders of PATH that lie in the workspace, where a command may change them, or that
+// a link leads there.
+func (h host) outside(root string) host {
+	h.Tools = slices.DeleteFunc(h.Tools, func(t tool) bool { return within(t.From, root) })
+	h.Path = slices.DeleteFunc(h.Path, func(d string) bool {
+		real, err := filepath.EvalSymlinks(d)
+		return err != nil || within(real, root)
+	})
+	return h
+}
+
 // toolbox gathers tools.
 type toolbox struct {
 	host  host
