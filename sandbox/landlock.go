@@ -13,14 +13,13 @@ import (
 
 // LandlockPromise says what the profile Landlock holds and what it does not, for a person who is about to choose it.
 const LandlockPromise = `landlock is weaker than bubblewrap; choose it only where that cannot run.
-It holds: no file outside the workspace, the cache and a private temporary folder is made, changed or deleted; outside of
-these, system folders and tools, no file or list of files is read; no socket is opened, so there is no network, no
-loopback and no docker.sock; no other process is signalled or traced; what is still running when the command returns is
-killed; time, output, file size and open files are bounded.
-It does not hold: .git, editor and agent settings in the workspace can be changed (a change is found after the command);
-mode, owner and times of your other files can be changed, and their names and sizes be asked for; a command that guesses
-the name of a FIFO or device that you may use is kept off it, but not from seeing that it exists; what a command left
-running survives if tether's guard process is killed by somebody else; root is only held as far as Landlock holds it.`
+It holds: no file outside the workspace, the cache and a private temporary folder is made, written or deleted; outside of
+these, system folders and tools, no file is read and no folder listed; no socket is opened, so there is no network, no
+loopback and no docker.sock; no shared memory or queue of the system; no other process is signalled, traced or limited;
+what still runs when the command returns is killed; time, output, file size, open files and processes are bounded.
+It does not hold: .git, editor and agent settings in the workspace can be changed; mode, owner, times and attributes of
+your other files can be changed, and a guessed name be asked for; the priority of your other processes can be changed;
+what a command left running lives on if somebody kills tether's guard; memory is not bounded.`
 
 // landlockABI is the least version of the kernel's interface that the promise needs: 6 (Linux 6.12) keeps signals and
 // abstract sockets in. There is no going on with less.

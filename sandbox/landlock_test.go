@@ -65,7 +65,8 @@ func TestLandlockFiles(t *testing.T) {
 		"ln VICTIM x", "ln -s VICTIM x; cat x", "ln -sf VICTIM x; echo evil > x", "mkdir OUTSIDE/d", "mkfifo OUTSIDE/f", "ls OUTSIDE", "find OUTSIDE -name 'v*' | grep .",
 		"cat HOME/.ssh/id_rsa", "ls HOME", "cat /proc/self/root/VICTIM", "cat /proc/1/cmdline", "cat /proc/$PPID/environ", "ls /proc", "ls /tmp", "echo x > /tmp/evil-$$",
 		"echo x > /dev/shm/evil-$$", "cat /etc/shadow", "cat /etc/ssl/private/*", "ls /root", "ls /run", "echo x > /etc/evil", "cat /dev/mem", "cat /dev/kmsg",
-		"bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'", "touch file && ln file OUTSIDE/file", "cp /bin/true t && ./t && mv t OUTSIDE/t",
+		"bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'", "touch file && ln file OUTSIDE/file", "cp /bin/true t && ./t && mv t OUTSIDE/t", "ipcmk -M 4096", "ipcmk -Q", "ipcmk -S 1",
+		"prlimit --pid $PPID --nofile=1",
 	} {
 		line = strings.NewReplacer("VICTIM", filepath.Join(outside, "victim"), "OUTSIDE", outside, "HOME", home).Replace(line)
 		if o := shell(t, b, line); o.Status == 0 || strings.Contains(o.Output, secret) {

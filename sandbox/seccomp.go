@@ -44,6 +44,9 @@ var (
 	callsKernel = []string{"reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "settimeofday", "clock_settime"}
 	callsSystem = []string{"syslog", "acct", "quotactl", "quotactl_fd", "swapon", "swapoff", "vhangup", "lookup_dcookie", "fanotify_init",
 		"open_by_handle_at", "name_to_handle_at", "move_pages", "migrate_pages", "iopl", "ioperm", "modify_ldt"}
+	// What the IPC namespace of the other profiles takes care of.
+	callsShared = []string{"shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl",
+		"mq_open", "mq_unlink"}
 	// Calls that set a mode, and which argument it is, from 0.
 	callsMode = []argRule{{"chmod", 1}, {"fchmod", 1}, {"fchmodat", 2}, {"fchmodat2", 2}, {"mknod", 1}, {"mknodat", 2}, {"creat", 1}}
 	// Calls that make a file if their flags say so; the mode follows the flags.
@@ -103,6 +106,9 @@ func (a abi) program(p Profile) []bpf.Instruction {
 		r.namespaces()
 		r.sockets(p)
 		r.modes()
+	}
+	if p == Landlock {
+		r.shared()
 	}
 	r.add(bpf.RetConstant{Val: actAllow})
 	return r.code
@@ -174,6 +180,15 @@ func (r *rules) sockets(p Profile) {
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
 			bpf.RetConstant{Val: errno(unix.EAFNOSUPPORT)})
 	}
+}
+
+// shared forbids what the namespaces of the other profiles give to a command alone: memory, queues and semaphores by
+// number, and the limits of other processes, of which the one on processor time would end them.
+func (r *rules) shared() {
+	r.deny(unix.EACCES, callsShared)
+	r.when("prlimit64", arg(0),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		bpf.RetConstant{Val: errno(unix.EPERM)})
 }
 
 // modes forbids leaving set-id files in the workspace, where somebody may run them on the host.

@@ -27,7 +27,10 @@ var commonNumbers = map[string]uint32{
 	"name_to_handle_at": unix.SYS_NAME_TO_HANDLE_AT, "move_pages": unix.SYS_MOVE_PAGES, "migrate_pages": unix.SYS_MIGRATE_PAGES,
 	"ioctl": unix.SYS_IOCTL, "clone": unix.SYS_CLONE, "socket": unix.SYS_SOCKET, "socketpair": unix.SYS_SOCKETPAIR,
 	"fchmod": unix.SYS_FCHMOD, "fchmodat": unix.SYS_FCHMODAT, "fchmodat2": unix.SYS_FCHMODAT2, "mknodat": unix.SYS_MKNODAT,
-	"openat": unix.SYS_OPENAT,
+	"openat": unix.SYS_OPENAT, "prlimit64": unix.SYS_PRLIMIT64,
+	"shmget": unix.SYS_SHMGET, "shmat": unix.SYS_SHMAT, "shmctl": unix.SYS_SHMCTL, "msgget": unix.SYS_MSGGET, "msgsnd": unix.SYS_MSGSND,
+	"msgrcv": unix.SYS_MSGRCV, "msgctl": unix.SYS_MSGCTL, "semget": unix.SYS_SEMGET, "semop": unix.SYS_SEMOP, "semtimedop": unix.SYS_SEMTIMEDOP,
+	"semctl": unix.SYS_SEMCTL, "mq_open": unix.SYS_MQ_OPEN, "mq_unlink": unix.SYS_MQ_UNLINK,
 }
 
 // native returns the architecture that this program was compiled for.

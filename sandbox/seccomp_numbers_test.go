@@ -29,6 +29,8 @@ var abis = map[string]abi{
 		"write": 1, "close": 3, "mmap": 9, "execve": 59, "fork": 57, "vfork": 58, "wait4": 61, "kill": 62, "connect": 42,
 		"bind": 49, "sendmsg": 46, "mbind": 237, "set_mempolicy": 238, "memfd_create": 319, "prctl": 157, "seccomp": 317,
 		"landlock_create_ruleset": 444, "pidfd_open": 434, "inotify_init1": 294,
+		"prlimit64": 302, "shmget": 29, "shmat": 30, "shmctl": 31, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
+		"semget": 64, "semop": 65, "semtimedop": 220, "semctl": 66, "mq_open": 240, "mq_unlink": 241,
 	}},
 	"arm64": {arch: unix.AUDIT_ARCH_AARCH64, numbers: map[string]uint32{
 		"mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268, "clone": 220, "open_tree": 428,
@@ -43,7 +45,8 @@ var abis = map[string]abi{
 		"openat2": 437, "socket": 198, "socketpair": 199, "read": 63, "write": 64, "close": 57, "mmap": 222, "execve": 221,
 		"wait4": 260, "kill": 129, "connect": 203, "bind": 200, "sendmsg": 211, "mbind": 235, "set_mempolicy": 237,
 		"memfd_create": 279, "prctl": 167, "seccomp": 277, "landlock_create_ruleset": 444, "pidfd_open": 434,
-		"inotify_init1": 26,
+		"inotify_init1": 26, "prlimit64": 261, "shmget": 194, "shmat": 196, "shmctl": 195, "msgget": 186, "msgsnd": 189,
+		"msgrcv": 188, "msgctl": 187, "semget": 190, "semop": 193, "semtimedop": 192, "semctl": 191, "mq_open": 180, "mq_unlink": 181,
 	}},
 }
 
@@ -79,7 +82,7 @@ func TestFilterNumbers(t *testing.T) {
 
 // filtered returns the names of all calls that any rule is about.
 func filtered() []string {
-	names := slices.Concat(callsUnknown, callsMount, callsTrace, callsKeys, callsKernel, callsSystem, []string{"ioctl", "clone", "socket", "socketpair"})
+	names := slices.Concat(callsUnknown, callsMount, callsTrace, callsKeys, callsKernel, callsSystem, callsShared, []string{"ioctl", "clone", "socket", "socketpair", "prlimit64"})
 	for _, r := range slices.Concat(callsMode, callsOpen) {
 		names = append(names, r.call)
 	}
