@@ -64,13 +64,18 @@ func (r *run) sealsOf(g Gate) ([]Seal, error) {
 		all = append(all, s)
 	}
 	if len(judge.Sources) > 0 {
-		// Only told: more of them than can be hashed is no reason not to run.
-		if s, err := r.seal(g.Cmd, false, judge.Sources); err == nil {
+		// Only told: more of them than can be hashed, or than a log should name, is
+		// no reason not to run.
+		if s, err := r.seal(g.Cmd, false, judge.Sources); err == nil && len(s.Files) <= maxSources {
 			all = append(all, s)
 		}
 	}
 	return all, nil
 }
+
+// maxSources is how many files a runner may read that are told by name when they
+// change, 90 bytes of the log each.
+const maxSources = 500
 
 func (r *run) seal(gate string, strict bool, patterns []string) (Seal, error) {
 	files, err := r.digest(patterns)
@@ -125,7 +130,7 @@ func (r *run) broken(s Seal) []string {
 func (r *run) warnOfScripts() {
 	words := named(r.outcome.Task)
 	for _, s := range r.Setup.Seals {
-		for name := range s.Files {
+		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 			if s.Strict && s.Gate != "" && slices.Contains(words, path.Base(name)) {
 				r.tell(Event{Type: EventWarning, Output: name + " is what the gate runs, so nobody may change it; if the task is to change it: --allow-gate-change"})
 			}

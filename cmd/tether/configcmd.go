@@ -10,7 +10,7 @@ import (
 
 var configCommand = &subcommand{
 	Name:    "config",
-	Args:    "[show | path | check | trust | untrust]",
+	Args:    "[show | trust | …]",
 	Summary: "show the configuration in force",
 	Detail: `show prints the settings in force here, path the files that are read, check only
 their mistakes. Order: flag, environment (TETHER_SECTION_KEY), the workspace's

@@ -219,14 +219,14 @@ func (c *subcommand) help(w io.Writer) {
 const exitCodes = `  0  done, every gate passed
   1  error inside tether
   2  usage
-  3  a gate failed, or could not run, and the tries are spent
+  3  a gate failed, could not run, or is made of files that were changed
   4  out of steps, time or tokens
   5  stalled: the model repeated itself
   6  waiting for an answer or an approval
   7  model server unreachable
   8  model missing, or refused by its server
-  9  configuration error
- 78  the sandbox cannot be had
+  9  configuration error, or one that is not trusted
+ 78  the sandbox cannot be had, or was gone around
 129  the terminal was closed
 130  interrupted
 143  terminated
