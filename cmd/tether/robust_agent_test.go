@@ -23,8 +23,8 @@ import (
 	"tether/harness"
 )
 
-// acts is how many commands a task of the job needs.
-const acts = 6
+// taskActs is how many commands a task of the job needs.
+const taskActs = 6
 
 // An agentSession is a task of an agent slot. Its acts append their own name to
 // a file, so that it shows how often each was run.
@@ -162,7 +162,7 @@ func (m *fickleModel) reply(w http.ResponseWriter, r *http.Request) {
 
 // reply is the call for act n of a task, or the done after the last one.
 func reply(task string, n int) string {
-	if n > acts {
+	if n > taskActs {
 		return `{"cmd":"done all"}`
 	}
 	return fmt.Sprintf(`{"cmd":"echo ACT-%s-%d >> act-%s.log"}`, task, n, task)
