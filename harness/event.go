@@ -43,10 +43,14 @@ const (
 	EventResult      = "result"
 )
 
-// tell passes e to whoever follows the run.
+// tell passes e to whoever follows the run. What is told is printed, and kept in
+// the logs of pipelines: secrets are taken out, as they are in the event log.
 func (a *Agent) tell(e Event) {
 	if a.Notify != nil {
 		e.V = 1
+		for _, s := range []*string{&e.Task, &e.Cmd, &e.Stdin, &e.Output} {
+			*s = a.Store.Redact(*s)
+		}
 		a.Notify(e)
 	}
 }

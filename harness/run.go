@@ -41,7 +41,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 
 // frame makes the part of the window that stays, and checks that it fits.
 func (r *run) frame(ctx context.Context, task string) error {
-	r.parts.System, r.parts.Task = r.Setup.System, prompt(task, r.facts(ctx, task))
+	r.parts.System, r.parts.Task = r.Setup.System, r.Store.Redact(prompt(task, r.facts(ctx, task)))
 	if need, have := r.Budget.Tokens(len(r.parts.Task)), r.Budget.Usable()/2; need > have {
 		return &TaskError{need, have}
 	}
