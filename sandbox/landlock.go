@@ -16,10 +16,10 @@ const LandlockPromise = `landlock is weaker than bubblewrap; choose it only wher
 It holds: no file outside the workspace, the cache and a private temporary folder is made, written or deleted; outside of
 these, system folders and tools, no file is read and no folder listed; no socket is opened, so there is no network, no
 loopback and no docker.sock; no shared memory or queue of the system; no other process is signalled, traced or limited;
-what still runs when the command returns is killed; time, output, file size, open files and processes are bounded.
+what still runs when the command returns is killed; time, output, memory, disk, open files and processes are bounded.
 It does not hold: .git, editor and agent settings in the workspace can be changed; mode, owner, times and attributes of
 your other files can be changed, and a guessed name be asked for; the priority of your other processes can be changed;
-what a command left running lives on if somebody kills tether's guard; memory is not bounded.`
+what a command left running lives on if somebody kills tether's guard.`
 
 // landlockABI is the least version of the kernel's interface that the promise needs: 6 (Linux 6.12) keeps signals and
 // abstract sockets in. There is no going on with less.

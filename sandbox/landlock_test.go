@@ -224,6 +224,19 @@ func TestLandlockForkBomb(t *testing.T) {
 	}
 }
 
+func TestLandlockMemory(t *testing.T) {
+	b := landlockBox(t, Policy{Memory: 64 << 20})
+	if b == nil {
+		return
+	}
+	// Two processes, each below the limit, one of them in a session of its own.
+	const eat = `head -c 45M /dev/zero | tail -c 45M | sleep 300`
+	o := shell(t, b, "setsid sh -c '"+eat+"' & "+eat)
+	if o.Killed != killedMemory || o.Status != statusKilled {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestLandlockSurvivesNoKill(t *testing.T) {
 	if landlockBox(t, Policy{}) == nil {
 		return

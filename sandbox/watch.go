@@ -114,9 +114,16 @@ func (b *Box) guardResources(p *process) (<-chan string, func()) {
 	if b.policy.Cache != "" {
 		dirs = append(dirs, b.policy.Cache)
 	}
+	if p.private != "" {
+		dirs = append(dirs, string(p.private))
+	}
 	w := newWatchdog(b.policy, time.Now(), dirs)
 	if p.group == nil && p.status != nil {
 		w.memory = func(exact bool) int64 { return residents(p.first(), exact) }
+	}
+	if p.guarded() {
+		guard := p.cmd.Process.Pid
+		w.memory = func(exact bool) int64 { return residentsOf("/proc", descendants(guard), exact) }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -194,15 +201,24 @@ func residents(init int, exact bool) int64 {
 	if err != nil {
 		return 0
 	}
-	var sum int64
+	var pids []int
 	for _, e := range entries {
-		if c := e.Name()[0]; c < '0' || c > '9' {
-			continue
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
 		}
+	}
+	return residentsOf(dir, pids, exact)
+}
+
+// residentsOf adds up the memory of processes as a /proc shows them.
+func residentsOf(proc string, pids []int, exact bool) int64 {
+	var sum int64
+	for _, pid := range pids {
+		dir := filepath.Join(proc, strconv.Itoa(pid))
 		if exact {
-			sum += proportional(filepath.Join(dir, e.Name(), "smaps_rollup"))
+			sum += proportional(filepath.Join(dir, "smaps_rollup"))
 		} else {
-			sum += resident(filepath.Join(dir, e.Name(), "statm"))
+			sum += resident(filepath.Join(dir, "statm"))
 		}
 	}
 	return sum
