@@ -59,7 +59,7 @@ func (c Config) gateFiles(root string) []string {
 }
 
 // warnings are what a person must know of a sandbox that is less than the
-// default.
+// default. A line break is one for the eye.
 func (c Config) warnings() []string {
 	var all []string
 	switch sandbox.Profile(c.Sandbox.Profile) {
@@ -68,7 +68,7 @@ func (c Config) warnings() []string {
 	case sandbox.Full:
 		all = append(all, "the profile is full: commands run as you, on everything you can reach; only limits, the clean end and tether's state are kept")
 	case sandbox.Landlock:
-		all = append(all, append([]string{"the profile is landlock, which is less than the default:"}, strings.Split(sandbox.LandlockPromise, "\n")...)...)
+		all = append(all, sandbox.LandlockPromise)
 	}
 	if sandbox.Profile(c.Sandbox.Profile) != sandbox.Off && c.network() == string(sandbox.NetHost) {
 		all = append(all, "the network is the machine's own: commands reach what you reach, model servers and databases here included")
@@ -79,6 +79,6 @@ func (c Config) warnings() []string {
 // warn prints them, however quiet the run is.
 func (p *program) warn(c Config) {
 	for _, w := range c.warnings() {
-		fmt.Fprintln(p.Err, "tether: WARNING:", w)
+		fmt.Fprintln(p.Err, "tether: WARNING:", strings.ReplaceAll(w, "\n", "\n         "))
 	}
 }
