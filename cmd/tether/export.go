@@ -150,8 +150,11 @@ type escaper int
 
 func (n escaper) text(text string) string {
 	text = printable(text)
-	all := template.HTMLEscapeString(text)
-	for keep := int(n); len(all) > int(n) && keep > 100; keep /= 2 {
+	all := ""
+	if len(text) <= int(n) {
+		all = template.HTMLEscapeString(text)
+	}
+	for keep := int(n); all == "" && text != "" || len(all) > int(n) && keep > 100; keep /= 2 {
 		all = template.HTMLEscapeString(window.Clip(text, keep, keep/2, keep/3, ""))
 	}
 	return all

@@ -195,6 +195,10 @@ func (r *reader) record(text []byte, session string, last memory.Record) (memory
 		return rec, r.damaged("%q is no kind of event", clipWord(rec.Kind))
 	case (rec.Kind == memory.KindStart) != (last.Kind == ""):
 		return rec, r.damaged("the start of a session is its first event, and no other")
+	case !json.Valid(rec.Body):
+		return rec, r.damaged("event %d holds nothing", rec.Seq)
+	case rec.At.Year() < 1970 || rec.At.Year() > 2261: // nanoseconds since 1970 end there
+		return rec, r.damaged("event %d is of the year %d", rec.Seq, rec.At.Year())
 	case rec.Seq <= last.Seq:
 		return rec, r.damaged("event %d stands behind event %d", rec.Seq, last.Seq)
 	case len(rec.Hash) > 0 && rec.Fault() != "":
