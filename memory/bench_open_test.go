@@ -3,7 +3,10 @@ package memory
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // BenchmarkOpenLarge opens a store of 100,000 chunks, about 250 MB. It must take
@@ -30,5 +33,32 @@ func BenchmarkOpenLarge(b *testing.B) {
 		b.StopTimer()
 		s.Close()
 		b.StartTimer()
+	}
+}
+
+// BenchmarkAppendMedian is what a step's events cost: half of the commits must
+// take no more than a millisecond.
+func BenchmarkAppendMedian(b *testing.B) {
+	s := at(b, temp(b))
+	body := strings.Repeat("x", 2000)
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		add(b, s, "a", "x", body)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+}
+
+// BenchmarkMark is what the head costs at the end of each step.
+func BenchmarkMark(b *testing.B) {
+	s := at(b, temp(b))
+	add(b, s, "a", "x", 1)
+	for b.Loop() {
+		if err := s.Mark(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
