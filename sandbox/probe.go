@@ -21,6 +21,9 @@ const standardName = "bubblewrap"
 // textOff names the way out that is always there, and what it means.
 const textOff = "or run without a sandbox, at your own risk: --sandbox off"
 
+// textWeaker names both ways out of a machine on which bubblewrap cannot run.
+const textWeaker = "or take the weaker promise of --sandbox landlock; " + textOff
+
 // errProbe tells the probe's own time limit from the caller's.
 var errProbe = errors.New("the probe did not end")
 
@@ -94,7 +97,7 @@ func findBwrap(standard string, lookPath func(string) (string, error)) (string, 
 	if firstFile(standard) != "" {
 		return standard, nil
 	}
-	missing := &UnavailableError{Cause: "bubblewrap is not installed", Repair: "apt install bubblewrap (dnf, pacman, apk: the same name); " + textOff}
+	missing := &UnavailableError{Cause: "bubblewrap is not installed", Repair: "apt install bubblewrap (dnf, pacman, apk: the same name); " + textWeaker}
 	found, err := lookPath("bwrap")
 	if err != nil || !filepath.IsAbs(found) {
 		return "", missing
@@ -115,23 +118,27 @@ func findBwrap(standard string, lookPath func(string) (string, error)) (string, 
 
 // causes tells apart why bubblewrap failed, by its own words. The first match counts.
 var causes = []struct{ seen, cause, repair string }{
-	{"Unknown option", "bubblewrap is older than 0.8", "update the package bubblewrap; " + textOff},
-	{"nesting depth or max_*_namespaces exceeded", "this system allows no more user namespaces",
-		"as root: sysctl -w user.max_user_namespaces=15000; " + textOff},
+	{"Unknown option", "bubblewrap is older than 0.8", "update the package bubblewrap; " + textWeaker},
+	{"max_*_namespaces exceeded", "this system allows no more user namespaces",
+		"as root: sysctl -w user.max_user_namespaces=15000; " + textWeaker},
+	{"does not support user namespaces", "this kernel has no user namespaces",
+		"start it with user_namespace.enable=1, or take one with CONFIG_USER_NS; " + textWeaker},
+	{"cannot open /proc/sys/user/", "the container keeps /proc/sys read-only, so more user namespaces inside cannot be forbidden",
+		"run tether outside of the container, or start it with: --security-opt systempaths=unconfined; " + textWeaker},
 	{"No permissions to create new namespace", "this system does not let you make user namespaces (a container, or kernel.unprivileged_userns_clone=0)",
-		"in a container: run tether outside of it, or give it user namespaces (docker run --security-opt seccomp=unconfined); else as root: sysctl -w kernel.unprivileged_userns_clone=1; " + textOff},
+		"in a container: run tether outside of it, or give it user namespaces (docker run --security-opt seccomp=unconfined); else as root: sysctl -w kernel.unprivileged_userns_clone=1; " + textWeaker},
 	{"setting up uid map: Permission denied", causeAppArmor, repairAppArmor},
 	{"Failed RTM_NEWADDR", causeAppArmor, repairAppArmor},
 	{"Can't mount proc", "the container hides parts of /proc, so a private one cannot be mounted",
-		"run tether outside of the container, or start it with: --security-opt systempaths=unconfined; " + textOff},
-	{"Resource temporarily unavailable", "the limit on your processes is too low", "raise it: ulimit -u; " + textOff},
+		"run tether outside of the container, or start it with: --security-opt systempaths=unconfined; " + textWeaker},
+	{"Resource temporarily unavailable", "the limit on your processes is too low", "raise it: ulimit -u; " + textWeaker},
 }
 
 // What to say on Ubuntu 23.10 and later. The profile is for one path; the sysctl would open the door to every program.
 const (
 	causeAppArmor  = "AppArmor keeps bubblewrap from making user namespaces (Ubuntu 23.10 and later)"
 	repairAppArmor = "as root, allow it for this one program: printf 'abi <abi/4.0>,\\ninclude <tunables/global>\\nprofile bwrap " +
-		standardBwrap + " flags=(unconfined) {\\n  userns,\\n}\\n' > /etc/apparmor.d/bwrap && apparmor_parser -r /etc/apparmor.d/bwrap; " + textOff
+		standardBwrap + " flags=(unconfined) {\\n  userns,\\n}\\n' > /etc/apparmor.d/bwrap && apparmor_parser -r /etc/apparmor.d/bwrap; " + textWeaker
 )
 
 // explain turns the launcher's failure into its cause and the repair.
@@ -152,5 +159,5 @@ func explain(le *LaunchError, nested bool, by string) *UnavailableError {
 	if by != standardName {
 		return &UnavailableError{Cause: by + " failed: " + said, Repair: textOff, Stderr: said}
 	}
-	return &UnavailableError{Cause: by + " failed: " + said, Repair: "update the package bubblewrap; " + textOff, Stderr: said}
+	return &UnavailableError{Cause: by + " failed: " + said, Repair: "update the package bubblewrap; " + textWeaker, Stderr: said}
 }
