@@ -214,7 +214,7 @@ func shim(p Policy, h host) []string {
 	switch {
 	case p.Profile == Off: // limits would count, and so hit, the user's other processes
 		return []string{"/bin/sh", "-c", `exec "$@"`, "sh"}
-	case shimmed(p):
+	case shimmed(p, h):
 		return shimArgs(p, h)
 	}
 	prlimit, ulimit := []string{h.Prlimit}, ""

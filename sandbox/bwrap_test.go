@@ -55,8 +55,11 @@ func TestVectors(t *testing.T) {
 		"proxy": {Policy{Profile: ReadOnly, Root: "/srv/p", Network: NetProxy, Allow: []string{"pkg.go.dev"}}, func(h *host) { h.Self = "/usr/bin/tether" },
 			repo, Cmd{Argv: []string{"ls"}}},
 		"proxy-replaced": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetProxy}, nil, repo, Cmd{Shell: "ls"}},
-		"host-network": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetHost}, func(h *host) { h.Resolv = "/run/systemd/resolve/stub-resolv.conf" },
+		"host-network": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetHost}, func(h *host) {
+			h.Resolv, h.Landlock, h.Self = "/run/systemd/resolve/stub-resolv.conf", 7, "/usr/bin/tether"
+		},
 			repo, Cmd{Shell: "ls"}},
+		"host-network-old-kernel": {Policy{Profile: WorkspaceWrite, Root: "/srv/p", Network: NetHost}, nil, repo, Cmd{Argv: []string{"ls"}}},
 		"landlock": {Policy{Profile: Landlock, Root: "/srv/p"}, func(h *host) { h.Private, h.Home, h.Temp = "/tmp/tether-1", "/tmp/tether-1/home", "/tmp/tether-1/tmp" },
 			repo, Cmd{Shell: "ls"}},
 	} {

@@ -14,31 +14,32 @@ import (
 // host holds every fact about the machine that the argument vector depends on, so that the vector is a pure function
 // which golden files can test without bubblewrap.
 type host struct {
-	Bwrap   string            // absolute path of the launcher
-	Pins    bool              // the launcher takes descriptors in place of paths
-	Freeze  []string          // where the host's file systems are writable, if the launcher must be kept from writing there
-	EUID    int               // 0 adds what real root needs
-	Home    string            // resolved home directory, never "/" or ""
-	Account string            // home directory as the system's user list has it: $HOME may name another one
-	Env     []string          // checked locale and time zone, "NAME=value"
-	User    string            // login name
-	Path    []string          // the absolute entries of the user's PATH
-	Links   map[string]string // top-level library folders that are links: "bin" -> "usr/bin"
-	Dirs    []string          // top-level library folders that are real
-	Files   []string          // secret files below /etc, each covered by /dev/null
-	Folders []string          // secret folders below /etc, each covered by an empty one
-	Tools   []tool            // folders of programs and packages that exist
-	Told    []string          // where programs find a folder that is not at its usual place, "NAME=value"
-	Moved   []string          // the same for all folders that the user moved, for profiles that see the real home
-	Bash    string            // "" if there is none: sh is used
-	Prlimit string            // "" if there is none: the shell's ulimit is used
-	Hard    map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
-	Temp    string            // the host's temporary folder, for profiles that see it
-	Nested  bool              // this process already runs in a sandbox of ours
-	Private string            // one command's own folder, "" where a private file system takes its place
-	Tasks   uint64            // processes and threads that the user has already, where they count
-	Self    string            // the file of this program, "" if none leads to it any more
-	Resolv  string            // where /etc/resolv.conf leads, "" if that is shown anyway
+	Bwrap    string            // absolute path of the launcher
+	Pins     bool              // the launcher takes descriptors in place of paths
+	Freeze   []string          // where the host's file systems are writable, if the launcher must be kept from writing there
+	EUID     int               // 0 adds what real root needs
+	Home     string            // resolved home directory, never "/" or ""
+	Account  string            // home directory as the system's user list has it: $HOME may name another one
+	Env      []string          // checked locale and time zone, "NAME=value"
+	User     string            // login name
+	Path     []string          // the absolute entries of the user's PATH
+	Links    map[string]string // top-level library folders that are links: "bin" -> "usr/bin"
+	Dirs     []string          // top-level library folders that are real
+	Files    []string          // secret files below /etc, each covered by /dev/null
+	Folders  []string          // secret folders below /etc, each covered by an empty one
+	Tools    []tool            // folders of programs and packages that exist
+	Told     []string          // where programs find a folder that is not at its usual place, "NAME=value"
+	Moved    []string          // the same for all folders that the user moved, for profiles that see the real home
+	Bash     string            // "" if there is none: sh is used
+	Prlimit  string            // "" if there is none: the shell's ulimit is used
+	Hard     map[string]uint64 // limits of this process that it cannot raise, by prlimit's name for them
+	Temp     string            // the host's temporary folder, for profiles that see it
+	Nested   bool              // this process already runs in a sandbox of ours
+	Private  string            // one command's own folder, "" where a private file system takes its place
+	Tasks    uint64            // processes and threads that the user has already, where they count
+	Landlock int               // version of the kernel's interface, 0 without it
+	Self     string            // the file of this program, "" if none leads to it any more
+	Resolv   string            // where /etc/resolv.conf leads, "" if that is shown anyway
 }
 
 // topLevel are the folders that a merged /usr makes links of.
@@ -75,7 +76,7 @@ func survey() host {
 	h.Folders = existing(secretFolders, os.FileInfo.IsDir)
 	h.Tools, h.Told = findTools(h, os.Getenv)
 	h.Moved = movedFolders(os.Getenv)
-	h.Resolv, h.Self = resolver(), self()
+	h.Resolv, h.Self, h.Landlock = resolver(), self(), kernelABI()
 	h.Bash = firstFile("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 	h.Prlimit = firstFile("/usr/bin/prlimit", "/bin/prlimit")
 	return h

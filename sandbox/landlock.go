@@ -84,7 +84,7 @@ func (f *fence) close() error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	rs, err := newRuleset()
+	rs, err := newRuleset(handled, unix.LANDLOCK_ACCESS_NET_BIND_TCP|unix.LANDLOCK_ACCESS_NET_CONNECT_TCP)
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}

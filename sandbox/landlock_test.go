@@ -123,6 +123,13 @@ func TestLandlockSockets(t *testing.T) {
 // attemptSocket makes a socket that Landlock itself would let through.
 func attemptSocket(name string) error {
 	var err error
+	if strings.HasPrefix(name, "@") { // connect to an abstract one
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
+	}
 	switch name {
 	case "unix":
 		_, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)

@@ -16,7 +16,7 @@ type Network string
 const (
 	NetOff   Network = "off"   // nothing; the loopback works within one command
 	NetProxy Network = "proxy" // the hosts of Policy.Allow, through a proxy of tether's that checks every connection
-	NetHost  Network = "host"  // the machine's own: model servers, databases and abstract sockets on it included
+	NetHost  Network = "host"  // the machine's own, with the model servers and databases on it; abstract sockets too before Linux 6.12
 )
 
 // Decision is what the proxy of NetProxy answered to one request.

@@ -118,7 +118,7 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 	}
 	h := b.host
 	var shimEnd, self *os.File
-	if shimmed(b.policy) {
+	if shimmed(b.policy, h) {
 		p.shim, shimEnd = pl.leash(b.proxy)
 		h.Self = still(h.Self)
 	}

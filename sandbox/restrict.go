@@ -29,11 +29,10 @@ type ruleset struct {
 	err error
 }
 
-// newRuleset begins with nothing allowed: no path, no TCP, no signal or abstract socket to the outside.
-func newRuleset() (*ruleset, error) {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled,
-		Handled_access_net: unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP,
-		Scoped:             unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
+// newRuleset begins with nothing allowed of what paths and ports speak of; signals and abstract sockets stay inside.
+func newRuleset(paths, ports uint64) (*ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: paths, Handled_access_net: ports,
+		Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
 	// The size says which version is meant: up to Scoped. A kernel that knows less refuses (E2BIG, EINVAL).
 	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if e != 0 {
@@ -81,6 +80,16 @@ func (r *ruleset) enforce() error {
 }
 
 func (r *ruleset) close() { unix.Close(r.fd) }
+
+// closeScope forbids this thread nothing but signals and abstract sockets to the outside.
+func closeScope() error {
+	rs, err := newRuleset(0, 0)
+	if err != nil {
+		return err
+	}
+	defer rs.close()
+	return rs.enforce()
+}
 
 // dropCapabilities takes every right of root beyond its files. Without the bounding set a program that root starts
 // would have them again.

@@ -35,6 +35,7 @@ const shimFailed = 125
 // order is what a shim is to do before it becomes the command. It is its first argument, as JSON; the command follows.
 type order struct {
 	Listen   bool              `json:"listen,omitempty"`   // make a listener at proxyAddress and hand it over
+	Scope    bool              `json:"scope,omitempty"`    // keep off abstract sockets of others
 	Limits   map[string]uint64 `json:"limits,omitempty"`   // by prlimit's names
 	Landlock *fence            `json:"landlock,omitempty"` // restrict files, sockets and signals
 	Guard    bool              `json:"guard,omitempty"`    // stay, and end what the command leaves behind
@@ -84,8 +85,11 @@ func prepareInside(o order) (rights []byte, err error) {
 			return nil, fmt.Errorf("limit %s: %w", name, err)
 		}
 	}
-	if o.Landlock != nil {
+	switch {
+	case o.Landlock != nil:
 		err = o.Landlock.close()
+	case o.Scope:
+		err = closeScope()
 	}
 	return rights, err
 }

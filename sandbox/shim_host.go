@@ -13,11 +13,19 @@ import (
 )
 
 // shimmed reports whether commands under the policy start through the shim. The plain tools are faster where they do.
-func shimmed(p Policy) bool { return p.Network == NetProxy || p.Profile == Landlock }
+func shimmed(p Policy, h host) bool {
+	return p.Network == NetProxy || p.Profile == Landlock || scoped(p, h)
+}
+
+// scoped reports whether Landlock is to close what a network of the host opens beside the network: the abstract sockets
+// of the desktop and its services. Where the kernel cannot, NetHost means these too.
+func scoped(p Policy, h host) bool {
+	return p.Network == NetHost && p.Profile != Full && launched(p) && h.Landlock >= landlockABI
+}
 
 // shimArgs returns the shim with its order, in front of the command.
 func shimArgs(p Policy, h host) []string {
-	o := order{Limits: map[string]uint64{}, Listen: p.Network == NetProxy}
+	o := order{Limits: map[string]uint64{}, Listen: p.Network == NetProxy, Scope: scoped(p, h)}
 	for _, l := range limits {
 		o.Limits[l.name] = h.allowed(l.name, l.value)
 		if l.name == "nproc" {
@@ -64,7 +72,7 @@ const fdSelf = 9
 // shim shows this program inside.
 func (v *vector) shim(p Policy, h host) {
 	switch {
-	case !shimmed(p):
+	case !shimmed(p, h):
 	case h.Self != "":
 		v.add("--ro-bind", h.Self, shimPath)
 	default: // a copy, at 15 ms

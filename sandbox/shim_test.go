@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -179,6 +180,21 @@ func TestNetworkOfTheHost(t *testing.T) {
 	b := newBox(t, Policy{Network: NetHost})
 	if o := shell(t, b, line); !strings.HasPrefix(o.Output, "connected\nresolver\n") {
 		t.Errorf("%+v", o)
+	}
+	abstract, err := net.Listen("unix", "@tether-test-"+rand.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	copyFile(t, self(), filepath.Join(b.Policy().Root, "self"))
+	for profile, want := range map[Profile]string{WorkspaceWrite: unix.EPERM.Error(), Full: "<nil>"} { // full shows that the check bites
+		in := newBox(t, Policy{Root: b.Policy().Root, Profile: profile, Network: NetHost})
+		if kernelABI() < landlockABI {
+			want = "<nil>"
+		}
+		if o := do(t, in, Cmd{Argv: []string{"./self", inside, abstract.Addr().String()}}); strings.TrimSpace(o.Output) != want {
+			t.Errorf("%s: an abstract socket: %+v, want %s", profile, o, want)
+		}
 	}
 	if o := shell(t, newBox(t, Policy{Profile: Full, Network: NetOff}), line); strings.Contains(o.Output, "connected") {
 		t.Errorf("full without a network: %+v", o)
