@@ -41,6 +41,7 @@ func options(p Policy, h host, t tree, dir string, shell bool) []string {
 	}
 	if p.Profile == Full {
 		v.add("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
+		v.processOne()
 		v.rootOnly(h)
 		v.protect(p, h, t)
 	} else {
@@ -109,8 +110,15 @@ func (v *vector) system(h host) {
 		v.add("--size", strconv.Itoa(sizeEmpty), "--tmpfs", d)
 	}
 	v.add("--ro-bind-try", "/opt", "/opt", "--ro-bind-try", "/nix/store", "/nix/store", "--proc", "/proc")
+	v.processOne()
 	v.rootOnly(h)
 	v.add("--dev", "/dev")
+}
+
+// processOne covers the memory of process 1. It is the launcher, of the same user as the command, and reports the exit
+// status: what can be written there says how the command ended.
+func (v *vector) processOne() {
+	v.add("--ro-bind", "/dev/null", "/proc/1/mem", "--ro-bind", "/dev/null", "/proc/1/task/1/mem")
 }
 
 // rootOnly closes the door that a user namespace leaves open for real root: /proc/sys/kernel/core_pattern and its
