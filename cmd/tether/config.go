@@ -67,6 +67,8 @@ type SandboxConfig struct {
 	Network string   `toml:"network"` // auto, off, proxy, host
 	Timeout duration `toml:"timeout"` // of one command
 	Output  int64    `toml:"output"`  // bytes
+	Memory  int64    `toml:"memory"`  // bytes of all processes of a command
+	Growth  int64    `toml:"growth"`  // bytes by which a command may let the workspace grow
 }
 
 // NetworkConfig says what the network reaches where it is the proxy.
@@ -103,7 +105,7 @@ func Default() Config {
 		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail},
 		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Secrets: []string{}, Protect: []string{}, GateChange: harness.GateFails},
 		Network: NetworkConfig{Allow: []string{}},
-		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Network: "auto", Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput},
+		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Network: "auto", Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput, Memory: sandbox.DefaultMemory, Growth: sandbox.DefaultGrowth},
 	}
 }
 
@@ -115,6 +117,9 @@ func (c Config) budget() window.Budget {
 	b.Elide, b.Head, b.Tail = c.Window.Elide, c.Window.Head, c.Window.Tail
 	return b
 }
+
+// minMemory is the least memory of a command in bytes: with less no shell starts.
+const minMemory = 16 << 20
 
 // check refuses values that mean nothing.
 func (c Config) check() error {
@@ -134,6 +139,8 @@ func (c Config) check() error {
 		return fmt.Errorf("window.head and tail must be 100 or more, and elide not less than both together")
 	case c.Run.Steps < 1, c.Run.Tokens < 0:
 		return fmt.Errorf("run.steps must be 1 or more, run.tokens 0 or more")
+	case c.Sandbox.Output < 1, c.Sandbox.Memory < minMemory, c.Sandbox.Growth < 1:
+		return fmt.Errorf("sandbox.output and growth must be 1 or more, and memory %d or more", minMemory)
 	case c.Run.GateChange != harness.GateFails && c.Run.GateChange != harness.GateReports:
 		return fmt.Errorf("run.gate_change is %q; it can be fail or report", c.Run.GateChange)
 	}

@@ -113,6 +113,8 @@ func widenings(user, c Config) []widening {
 	add(user.Run.Time != 0 && (c.Run.Time == 0 || c.Run.Time > user.Run.Time), "run.time", durationOf(user.Run.Time), durationOf(c.Run.Time), false)
 	add(c.Sandbox.Timeout > user.Sandbox.Timeout || c.Sandbox.Timeout == 0, "sandbox.timeout", durationOf(user.Sandbox.Timeout), durationOf(c.Sandbox.Timeout), false)
 	more("sandbox.output", user.Sandbox.Output, c.Sandbox.Output)
+	more("sandbox.memory", user.Sandbox.Memory, c.Sandbox.Memory)
+	more("sandbox.growth", user.Sandbox.Growth, c.Sandbox.Growth)
 	return all
 }
 

@@ -23,6 +23,8 @@ func (c Config) policy(root, state, cache string, asked *harness.Network) (sandb
 		Root:    root, State: state, Cache: cache,
 		Timeout: durationOf(c.Sandbox.Timeout),
 		Output:  c.Sandbox.Output,
+		Memory:  c.Sandbox.Memory,
+		Growth:  c.Sandbox.Growth,
 		Network: sandbox.Network(c.network()),
 		Allow:   c.Network.Allow,
 		Decide: func(d sandbox.Decision) {

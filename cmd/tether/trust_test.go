@@ -59,6 +59,8 @@ func TestWorkspaceOnlyNarrows(t *testing.T) {
 		{"", "[sandbox]\ntimeout = \"0s\"\n", asks},
 		{"", "[sandbox]\ntimeout = \"1s\"\n", free},
 		{"", "[sandbox]\noutput = 99999999\n", asks},
+		{"", "[sandbox]\nmemory = 9999999999\n", asks},
+		{"", "[sandbox]\nmemory = 100000000\ngrowth = 1000\n", free},
 		{"", "[sandbox]\nnetwork = \"host\"\n", never},
 		{"", "[sandbox]\nnetwork = \"proxy\"\n", asks},
 		{"", "[network]\nallow = [\"pkg.go.dev\"]\n", asks},
