@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -269,6 +270,22 @@ func try(t *testing.T, path string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// The pools may close every connection that they have. The write-ahead log stays,
+// and so nothing looks as if it had been taken away.
+func TestAllConnectionsClosed(t *testing.T) {
+	s := at(t, temp(t))
+	add(t, s, "a", "x", 1)
+	for _, pool := range []*sql.DB{s.reader, s.writer} {
+		pool.SetMaxIdleConns(0)
+		pool.SetMaxIdleConns(readers)
+	}
+	if _, err := os.Lstat(s.Path() + "-wal"); err != nil {
+		t.Error(err)
+	}
+	add(t, s, "a", "x", 2)
+	sound(t, s, 2)
 }
 
 // Fault 19: the database, or its write-ahead log, is removed or replaced while

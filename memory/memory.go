@@ -33,6 +33,7 @@ type Store struct {
 	wal      fs.FileInfo // its write-ahead log, once there was one; guarded by writer
 	writer   *sql.DB     // one connection, so that writes queue here and not in SQLite
 	reader   *sql.DB     // a few; the writer itself for :memory:
+	anchor   *sql.Conn   // of reader; see moor
 	now      func() time.Time
 	readOnly bool
 	secrets  *strings.Replacer // nil: none
@@ -57,8 +58,11 @@ func (s *Store) Close() error {
 // release gives back what the store holds, also if it was opened only in part.
 func (s *Store) release() error {
 	var err error
+	if s.anchor != nil {
+		err = s.anchor.Close()
+	}
 	if s.reader != nil && s.reader != s.writer {
-		err = s.reader.Close()
+		err = errors.Join(err, s.reader.Close())
 	}
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.Close())

@@ -76,8 +76,11 @@ func (s *Store) open(ctx context.Context) error {
 	if s.reader, err = connect(name, "query_only(1)"); err != nil {
 		return err
 	}
-	s.reader.SetMaxOpenConns(readers)
+	s.reader.SetMaxOpenConns(readers + 1)
 	s.reader.SetMaxIdleConns(readers)
+	if err := s.moor(); err != nil {
+		return err
+	}
 	if err := s.sample(ctx); err != nil {
 		return err
 	}
@@ -115,6 +118,18 @@ func (s *Store) register() (err error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = errors.New("it is being repaired by another tether; try again when that is done")
 	}
+	return err
+}
+
+// moor keeps one connection for as long as the store is open. A pool may close
+// any other, and with the last one SQLite removes the write-ahead log, which
+// moved would take for somebody else's doing.
+func (s *Store) moor() error {
+	var err error
+	if s.anchor, err = s.reader.Conn(context.Background()); err != nil {
+		return err
+	}
+	_, err = s.anchor.ExecContext(context.Background(), "SELECT 1 FROM sqlite_schema") // now the file is open
 	return err
 }
 
