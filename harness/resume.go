@@ -10,6 +10,7 @@ import (
 	"tether/act"
 	window "tether/context"
 	"tether/memory"
+	"tether/memory/failpoint"
 )
 
 // An EndedError says that a session cannot simply go on.
@@ -181,6 +182,9 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: a.Session.Task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network})
 	for _, line := range told {
 		a.tell(Event{Type: EventWarning, N: max(h.steps, 1), Output: line})
+	}
+	if i := h.Unknown; i != nil && failpoint.Bug("rerun-unknown") {
+		a.Shell.Do(ctx, i.Cmd, i.Stdin)
 	}
 	err := h.Mend(ctx, a.Store, a.Session.ID)
 	r.state, r.spent, r.outcome.Tokens, r.outcome.Report = h.state, h.spent(), h.Tokens, h.report

@@ -24,7 +24,7 @@ func TestKillLoop(t *testing.T) {
 		confine(t)
 		return
 	}
-	j := newJob(t, rand.Uint64(), "")
+	j := newJob(t, rand.Uint64(), sound)
 	for n := 0; j.faults["kill"] < *kills; n++ {
 		j.task(agentSession{slot: slotAgent, n: n, model: "script:" + script(t, n)})
 	}

@@ -82,7 +82,11 @@ func (j *job) attempt(ctx context.Context, s *agentSession, places []string) (do
 	}
 	h := openHistory(filepath.Join(j.work, "agents.jsonl"), fmt.Sprint("agent", s.slot))
 	defer h.file.Close()
-	j.follow(ctx, s.slot, cmd, func() { s.watch(h, out) })
+	said := j.follow(ctx, s.slot, cmd, func() { s.watch(h, out) })
+	if strings.Contains(said, "session "+s.id+" is done") { // it was killed when all was done but its end
+		return true
+	}
+	j.unwanted(cmd, said)
 	return cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 0
 }
 
