@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -213,6 +214,19 @@ func public(a netip.Addr) bool {
 		return false
 	}
 	return a.IsValid() && !slices.ContainsFunc(closed, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// ownAddress reports whether an address is one of this machine's interfaces. A server has a public one, and on it
+// everything that listens on all addresses.
+func ownAddress(a netip.Addr) bool {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return true // then nothing is known about it
+	}
+	return slices.ContainsFunc(addrs, func(own net.Addr) bool {
+		p, err := netip.ParsePrefix(own.String())
+		return err == nil && p.Addr().Unmap() == a
+	})
 }
 
 // network adds what the network of a policy needs inside: the shim, or the machine's own way to a name server.

@@ -88,6 +88,14 @@ func TestPublic(t *testing.T) {
 	}
 }
 
+func TestOwnAddress(t *testing.T) {
+	for addr, want := range map[string]bool{"127.0.0.1": true, "93.184.216.34": false, "127.0.0.2": false} {
+		if got := ownAddress(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("%s: %v, want %v", addr, got, want)
+		}
+	}
+}
+
 // What is taken as a host is in one form only, so that two spellings cannot be told apart by one side alone; and it
 // matches a rule exactly when it is the rule's host or ends in a dot and the rule's host.
 func FuzzProxyHost(f *testing.F) {

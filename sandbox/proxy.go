@@ -37,6 +37,7 @@ type proxy struct {
 	decide  func(Decision)
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	own     func(netip.Addr) bool // whether an address is one of this machine's
 
 	wait, idle      time.Duration
 	requests, bytes int64
@@ -44,7 +45,7 @@ type proxy struct {
 
 // newProxy makes the proxy of a policy whose entries were checked.
 func newProxy(p Policy) *proxy {
-	x := &proxy{decide: p.Decide, resolve: lookUp, dial: (&net.Dialer{Timeout: proxyWait}).DialContext,
+	x := &proxy{decide: p.Decide, resolve: lookUp, dial: (&net.Dialer{Timeout: proxyWait}).DialContext, own: ownAddress,
 		wait: proxyWait, idle: proxyIdle, requests: proxyRequests, bytes: proxyBytes}
 	if x.decide == nil {
 		x.decide = func(Decision) {}
@@ -211,12 +212,12 @@ func (v *visit) route(ctx context.Context, t target) ([]netip.Addr, *refusal) {
 	}
 	var addrs []netip.Addr
 	for _, a := range found {
-		if public(a) {
+		if public(a) && !v.own(a) {
 			addrs = append(addrs, a)
 		}
 	}
 	if addrs == nil {
-		return nil, deny("%s has the address %s, which is not a public one", t.host, found[0])
+		return nil, deny("%s has the address %s, which is a private one or this machine's", t.host, found[0])
 	}
 	return addrs, nil
 }

@@ -35,7 +35,7 @@ type world struct {
 func newWorld(t testing.TB, allow ...string) *world {
 	t.Helper()
 	w := &world{names: map[string]string{"private.example": "10.0.0.1", "local.example": "127.0.0.1", "mapped.example": "::ffff:1.1.1.1",
-		"meta.example": "169.254.169.254", "mixed.example": "127.0.0.1 1.1.1.1", "gone.example": ""}}
+		"meta.example": "169.254.169.254", "mixed.example": "127.0.0.1 1.1.1.1", "gone.example": "", "here.example": "8.8.8.8"}}
 	p := Policy{Profile: WorkspaceWrite, Network: NetProxy, Allow: allow, Decide: func(d Decision) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -46,6 +46,7 @@ func newWorld(t testing.TB, allow ...string) *world {
 	}
 	w.proxy = newProxy(p)
 	w.proxy.resolve, w.proxy.dial = w.lookUp, w.connect
+	w.proxy.own = func(a netip.Addr) bool { return a.String() == "8.8.8.8" }
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +156,7 @@ func TestProxyRefuses(t *testing.T) {
 		{"loopback", "local.example", "GET http://local.example/ HTTP/1.1\r\nHost: local.example\r\n\r\n", "403", "local.example"},
 		{"mapped", "mapped.example", "CONNECT mapped.example:443 HTTP/1.1\r\n\r\n", "403", "mapped.example"},
 		{"metadata", ".meta.example", "GET http://meta.example/latest HTTP/1.1\r\nHost: x\r\n\r\n", "403", "meta.example"},
+		{"this machine", "here.example", "CONNECT here.example:443 HTTP/1.1\r\n\r\n", "403", "here.example"},
 		{"no address", "gone.example", "CONNECT gone.example:443 HTTP/1.1\r\n\r\n", "502", "gone.example"},
 	} {
 		w := newWorld(t, strings.Fields(tt.allow)...)
