@@ -158,12 +158,12 @@ func TestLockIsHandedOn(t *testing.T) {
 // while some of them are halted for a time.
 func TestManyWriters(t *testing.T) {
 	const writers, each = 8, 60
-	path := temp(t)
-	s := at(t, path)
+	path := temp(t) // which the first of them makes
 	var all []*child
 	for w := range writers {
 		all = append(all, start(t, "append", path, fmt.Sprint("s", w), fmt.Sprint(each)))
 	}
+	s := at(t, path)
 	for i, c := range all {
 		c.says(t, fmt.Sprint(5+i))
 		c.Process.Signal(syscall.SIGSTOP) // it may have the lock
