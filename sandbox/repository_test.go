@@ -214,3 +214,12 @@ func TestInspectProtects(t *testing.T) {
 		t.Errorf("full: %q, %v, want %q", got.Protect, err, want)
 	}
 }
+
+// What is checked through a descriptor is bound by it, in the order in which Run hands them over.
+func TestPinnedVectors(t *testing.T) {
+	h := machine()
+	h.Pins, h.Freeze = true, []string{"/", "/home"}
+	tr := tree{Protect: []string{".git", "tests/a b", "sub/.git"}, Hide: []string{"/srv/p/.tether"}, GitDirs: []string{"/srv/main/.git"}}
+	golden(t, "pinned", vectorOf(Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, h, tr, Cmd{Shell: "ls"}))
+	golden(t, "pinned-full", vectorOf(Policy{Profile: Full, Root: "/srv/p"}, h, tree{Protect: []string{"gate.sh"}}, Cmd{Shell: "ls"}))
+}

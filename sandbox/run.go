@@ -347,14 +347,16 @@ func (b *Box) inside(dir string) (string, bool) {
 }
 
 // Argv returns the whole vector for a command, launcher first, as Run would start it (Run hands the options over in a
-// file descriptor, so that they cannot be seen from inside). It looks at the workspace and changes nothing; where Run
-// would refuse, the vector lacks the protection that cannot be had.
+// file descriptor, so that they cannot be seen from inside), with the paths of what Run hands over open. It looks at the
+// workspace and changes nothing; where Run would refuse, the vector lacks the protection that cannot be had.
 func (b *Box) Argv(c Cmd) []string {
-	program := append(shim(b.policy, b.host), program(b.policy, b.host, c)...)
+	h := b.host
+	h.Pins = false
+	program := append(shim(b.policy, h), program(b.policy, h, c)...)
 	if !launched(b.policy) {
 		return program
 	}
-	t, _ := inspect(b.policy, b.host)
-	argv := append([]string{b.host.Bwrap}, options(b.policy, b.host, t, c.Dir, c.Shell != "")...)
+	t, _ := inspect(b.policy, h)
+	argv := append([]string{h.Bwrap}, options(b.policy, h, t, c.Dir, c.Shell != "")...)
 	return append(append(argv, "--"), program...)
 }
