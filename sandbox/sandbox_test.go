@@ -21,6 +21,12 @@ const harness = "-harness"
 
 func TestMain(m *testing.M) {
 	Init()
+	if len(os.Args) == 2 && os.Args[1] == stageApart {
+		os.Exit(runApart())
+	}
+	if len(os.Args) == 2 && os.Args[1] == stageTrial {
+		os.Exit(runTrial())
+	}
 	if len(os.Args) == 3 && os.Args[1] == inside {
 		fmt.Println(attempt(os.Args[2]))
 		return
