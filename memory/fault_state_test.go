@@ -111,6 +111,9 @@ func TestMadeModes(t *testing.T) {
 	}
 	seen := 0
 	err := filepath.WalkDir(filepath.Dir(path), func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
 		info, err := d.Info()
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", file, info.Mode())
