@@ -101,12 +101,14 @@ func (w *judging) command(words []string, depth int) {
 // program looks at one command: its name, and what it is given.
 func (w *judging) program(name string, args []string, depth int) {
 	base := path.Base(name)
+	if strings.Contains(name, "/") {
+		w.script(name)
+	}
 	switch {
 	case name == "cd" && len(args) > 0:
 		w.dir = path.Join(w.dir, args[0])
 	case (name == "." || name == "source") && len(args) > 0:
 		w.script(args[0])
-	case strings.Contains(name, "/") && w.script(name):
 	case interpreter.MatchString(base):
 		w.interpreted(base, args, depth)
 	case runners[base] != nil:

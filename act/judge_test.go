@@ -8,7 +8,7 @@ import (
 
 // TestJudges: which files decide what comes of a gate.
 func TestJudges(t *testing.T) {
-	files := []string{"verify.sh", "test.py", "ci/check.sh", "sub/run.sh", "hello.py", "go", "test.js"}
+	files := []string{"verify.sh", "test.py", "ci/check.sh", "sub/run.sh", "hello.py", "go", "test.js", ".venv/bin/pytest"}
 	const python = "**/test_*.py **/*_test.py **/conftest.py pytest.ini"
 	cases := []struct{ line, scripts, sources string }{
 		{"./verify.sh", "verify.sh", ""},
@@ -35,6 +35,9 @@ func TestJudges(t *testing.T) {
 		{"cd sub && go vet ./...", "", "sub/**/*_test.go"},
 		{"python3 -m pytest -q", "", python},
 		{"pytest tests", "", python},
+		{".venv/bin/pytest tests", ".venv/bin/pytest", python},
+		{"venv/bin/python -m pytest", "", python},
+		{"bash -o pipefail verify.sh", "verify.sh", ""},
 		{"./made-later.sh", "", "made-later.sh"},
 		{"sh made-later.sh", "", "made-later.sh"},
 

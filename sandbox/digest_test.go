@@ -52,7 +52,7 @@ func digestFiles(t *testing.T, root string) *Files {
 // TestDigestPatterns: what a pattern matches, and what is bound read-only for it.
 func TestDigestPatterns(t *testing.T) {
 	root := digestTree(t, "verify.sh", "tests/a.py", "tests/b.txt", "tests/unit/c.py", "tests/[x].py", "src/d.py", ".git/config", "node_modules/m/a.py",
-		"tests/link.py -> ../src/d.py", "empty/")
+		"tests/link.py -> ../src/d.py", "empty/", "unit -> tests/unit", "round -> round")
 	if err := os.Link(filepath.Join(root, "src/d.py"), filepath.Join(root, "twice.py")); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,8 @@ func TestDigestPatterns(t *testing.T) {
 		{"**/*.py", "src/d.py tests/[x].py tests/a.py tests/link.py tests/unit/c.py twice.py", "tests/[x].py tests/a.py tests/unit/c.py"},
 		{"{src,tests/unit}/*.py", "src/d.py tests/unit/c.py", "tests/unit/c.py"},
 		{"empty", "", "empty"},
+		{"unit", "tests/unit/c.py unit", "tests/unit/c.py"},
+		{"round", "round", ""},
 		{"nothing.sh", "", ""},
 		{"nothing/*", "", ""},
 		{"../*", "", ""},

@@ -194,7 +194,11 @@ func (f *runFlags) notify(p *program) func(harness.Event) {
 			}
 		}
 	case f.q || f.json:
-		return nil
+		return func(e harness.Event) { // what is to be known before it begins, and nothing of the steps
+			if e.Type == harness.EventWarning && e.N == 0 {
+				fmt.Fprintln(p.Err, "tether:", printable(e.Output))
+			}
+		}
 	}
 	return newLive(p.Err, p.Getenv).show
 }
