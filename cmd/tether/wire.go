@@ -235,6 +235,7 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 func stopOf(err error) harness.Stop {
 	var (
 		unreachable *llm.UnreachableError
+		cut         *llm.CutError
 		missing     *llm.MissingModelError
 		server      *llm.ServerError
 		wrong       *llm.ConfigError
@@ -246,7 +247,7 @@ func stopOf(err error) harness.Stop {
 		long        *harness.TaskError
 	)
 	switch {
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable), errors.As(err, &cut):
 		return harness.Unreachable
 	case errors.As(err, &missing), errors.As(err, &server):
 		return harness.NoModel

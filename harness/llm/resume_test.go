@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"testing"
+	"unicode/utf8"
 
 	window "tether/context"
 )
@@ -65,5 +66,45 @@ func TestContinue(t *testing.T) {
 	}
 	if _, err := (Config{}).As([]byte("{")); err == nil {
 		t.Error("half a wire is read")
+	}
+}
+
+// TestCutAnywhere: a stream that is cut at any byte yields no call by itself. The
+// second attempt's call comes once, and what had come of the first is kept beside
+// it as text.
+func TestCutAnywhere(t *testing.T) {
+	for _, p := range providers {
+		t.Run(p.name, func(t *testing.T) {
+			whole := p.recorded(t, "call")
+			kept := 0
+			for n := range len(whole.body) {
+				if n%4 != 0 && n < len(whole.body)-40 {
+					continue // each is a server of its own; the last frames are looked at byte by byte
+				}
+				cut := reply{body: whole.body[:n], kind: whole.kind, die: true}
+				m, f := p.open(t, nil, cut, whole, whole)
+				got, err := m.Reply(t.Context(), ask, nil)
+				if err != nil || len(got.Calls) != 1 {
+					t.Fatalf("cut after %d bytes: %+v, %v", n, got, err)
+				}
+				if asked := len(f.chats()); asked != 2 && got.Partial != "" || asked > 2 {
+					t.Fatalf("cut after %d bytes: asked %d times, kept %q", n, asked, got.Partial)
+				}
+				if !utf8.ValidString(got.Partial) {
+					t.Fatalf("cut after %d bytes: kept %q", n, got.Partial)
+				}
+				if got.Partial != "" {
+					kept++
+				}
+			}
+			if kept == 0 {
+				t.Error("nothing of any attempt is kept")
+			}
+			cut := reply{body: whole.body[:len(whole.body)/2], kind: whole.kind, die: true}
+			m, _ := p.open(t, nil, cut, cut)
+			if got, err := m.Reply(t.Context(), ask, nil); class(err) != "cut" || len(got.Calls) > 0 {
+				t.Errorf("cut twice: %+v, %v", got, err)
+			}
+		})
 	}
 }

@@ -66,6 +66,11 @@ func collect(r io.Reader, s *sink) (window.Usage, error) {
 				s.finish = "stop"
 			}
 			return usage, nil
+		case len(data) > 0 && bytes.HasPrefix([]byte("[DONE]"), data): // cut in its middle
+			if s.finish == "" {
+				return usage, io.ErrUnexpectedEOF
+			}
+			return usage, nil
 		case len(data) > 0:
 			if err := s.event(data, &usage); err != nil {
 				return usage, err
