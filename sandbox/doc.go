@@ -12,5 +12,6 @@
 //
 // A tour: policy.go says what is wanted and which workspaces are refused, host.go gathers the facts about the machine,
 // bwrap.go turns both into an argument vector (a pure function), seccomp.go makes the filter, run.go starts and ends
-// processes, probe.go explains why a sandbox cannot be had, files.go is the jail for file access.
+// processes, tamper.go and scan.go look at what they left, watch.go and cgroup.go bound what they take, probe.go explains
+// why a sandbox cannot be had, files.go is the jail for file access.
 package sandbox

@@ -80,7 +80,8 @@ func TestNestedRepositories(t *testing.T) {
 		write(t, filepath.Join(root, fmt.Sprintf("vendor/d%02d/.git/config", i)), "[core]\n")
 	}
 	b := newBox(t, Policy{Root: root})
-	if o := shell(t, b, "echo evil >> vendor/d00/.git/config || touch vendor/d01/.git/hooks || echo x > vendor/d00/file"); o.Status != 0 {
+	o := shell(t, b, "echo evil >> vendor/d00/.git/config || touch vendor/d01/.git/hooks || echo x > vendor/d00/file")
+	if o.Status != 0 || planted(o.Planted) != "vendor/d32/.git" || !strings.Contains(o.Planted[0].Why, "3 repositories, from this one on") {
 		t.Errorf("%+v", o)
 	}
 	if got := read(t, filepath.Join(root, "vendor/d00/.git/config")); got != "[core]\n" {
@@ -222,4 +223,17 @@ func TestPinnedVectors(t *testing.T) {
 	tr := tree{Protect: []string{".git", "tests/a b", "sub/.git"}, Hide: []string{"/srv/p/.tether"}, GitDirs: []string{"/srv/main/.git"}}
 	golden(t, "pinned", vectorOf(Policy{Profile: WorkspaceWrite, Root: "/srv/p"}, h, tr, Cmd{Shell: "ls"}))
 	golden(t, "pinned-full", vectorOf(Policy{Profile: Full, Root: "/srv/p"}, h, tree{Protect: []string{"gate.sh"}}, Cmd{Shell: "ls"}))
+}
+
+// A tool may have made .git of a folder a link: the rest of the workspace is as good as any.
+func TestNestedLink(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "data/HEAD"), "x")
+	write(t, filepath.Join(root, "sub/file"), "x")
+	if err := os.Symlink("../data", filepath.Join(root, "sub/.git")); err != nil {
+		t.Fatal(err)
+	}
+	if o := shell(t, newBox(t, Policy{Root: root}), "cat sub/file"); o.Output != "x" || len(o.Planted) != 0 {
+		t.Errorf("%+v", o)
+	}
 }

@@ -259,11 +259,12 @@ func (b *Box) sameRoot() error {
 	return nil
 }
 
-// present returns the paths that still exist: a person may have removed a submodule.
+// present returns the paths that can be protected: a person may have removed a submodule, and some tools make .git a
+// link, which is no reason to refuse the workspace.
 func (b *Box) present(rels []string) []string {
 	return slices.DeleteFunc(slices.Clone(rels), func(rel string) bool {
-		_, err := b.files.root.Lstat(rel)
-		return err != nil
+		fi, err := plain(b.policy.Root, rel)
+		return fi == nil || err != nil
 	})
 }
 

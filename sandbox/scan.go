@@ -42,6 +42,7 @@ type scanner struct {
 	known   map[Finding]bool // was there at the first look, or has been told
 	nested  []string         // the first repositories below the root, as they were at the first look
 	stale   []string         // temporary files that an interrupted write left
+	excess  Finding          // what nested has no room for, the zero Finding if it has
 	bounds  []Finding        // why the last walk did not see all
 }
 
@@ -74,9 +75,13 @@ func (s *scanner) first(ctx context.Context) []string {
 	defer s.mu.Unlock()
 	for _, f := range s.walk(ctx) {
 		s.known[f] = true
-		if path.Base(f.Path) == gitName && f.Path != gitName && len(s.nested) < scanNested {
+		if path.Base(f.Path) == gitName && f.Path != gitName {
 			s.nested = append(s.nested, f.Path)
 		}
+	}
+	if more := len(s.nested) - scanNested; more > 0 {
+		s.excess = Finding{s.nested[scanNested], fmt.Sprintf("%d repositories, from this one on, can be written by commands: only %d are protected", more, scanNested)}
+		s.nested = s.nested[:scanNested]
 	}
 	return s.stale
 }
@@ -86,8 +91,9 @@ func (s *scanner) fresh(ctx context.Context) []Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var told []Finding
-	for _, f := range append(s.walk(ctx), s.bounds...) {
-		if !s.known[f] {
+	s.stale = nil
+	for _, f := range append(append(s.walk(ctx), s.bounds...), s.excess) {
+		if !s.known[f] && f != (Finding{}) {
 			s.known[f] = true
 			told = append(told, f)
 		}
@@ -276,7 +282,7 @@ func executable(top int, rel string) bool {
 }
 
 // toolNames are the programs that people and build systems start by name alone.
-var toolNames = []string{"git", "go", "gofmt", "python", "python3", "pip", "pip3", "make", "cmake", "ninja", "sh", "bash", "zsh", "ls", "cat", "cp", "mv", "rm",
+var toolNames = []string{"git", "go", "gofmt", "python", "python3", "make", "cmake", "ninja", "sh", "bash", "zsh", "ls", "cat", "cp", "mv", "rm",
 	"cd", "sudo", "su", "ssh", "scp", "curl", "wget", "node", "npm", "npx", "yarn", "pnpm", "bun", "deno", "cargo", "rustc", "rustup", "java", "javac", "mvn", "gradle",
 	"gcc", "g++", "cc", "c++", "clang", "ld", "ar", "docker", "podman", "kubectl", "code", "vim", "vi", "less", "grep", "find", "sed", "awk", "env", "tar", "gpg", "gh",
 	"ruby", "gem", "bundle", "php", "composer", "perl", "dotnet", "terraform", "tether"}

@@ -267,18 +267,20 @@ type counter struct {
 	links  map[uint64]bool  // files with several names that this count has had
 }
 
+// maxCounted bounds a count: a second's work.
+const maxCounted = 1_000_000 // entries
+
 // count walks once.
 func (c *counter) count(ctx context.Context) usage {
-	const most = 1_000_000 // entries: a second's work
 	u, seen := usage{whole: true}, 0
 	c.links = map[uint64]bool{}
 	for _, top := range c.dirs {
 		for queue := []string{top}; len(queue) > 0; queue = queue[1:] {
-			if ctx.Err() != nil || seen > most {
+			if ctx.Err() != nil || seen > maxCounted {
 				u.whole = false
 				return u
 			}
-			seen += c.folder(queue[0], &u, &queue)
+			seen += c.folder(ctx, queue[0], &u, &queue)
 		}
 	}
 	c.before = true
@@ -286,14 +288,17 @@ func (c *counter) count(ctx context.Context) usage {
 }
 
 // folder counts one folder and queues those in it. A name that leads through a link is not followed.
-func (c *counter) folder(dir string, u *usage, queue *[]string) int {
+func (c *counter) folder(ctx context.Context, dir string, u *usage, queue *[]string) int {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(-1) // what can be read counts
-	for _, name := range names {
+	names, _ := f.Readdirnames(maxCounted + 1) // what can be read counts
+	for i, name := range names {
+		if i%1000 == 999 && ctx.Err() != nil { // nobody waits for the count any more
+			break
+		}
 		var st unix.Statx_t
 		const want = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_BLOCKS | unix.STATX_CTIME | unix.STATX_BTIME
 		if unix.Statx(int(f.Fd()), name, unix.AT_SYMLINK_NOFOLLOW, want, &st) != nil {
