@@ -31,7 +31,7 @@ type world struct {
 	dialled   []string
 }
 
-// newWorld starts a proxy that allows the hosts. The caller may change its fields before the first request.
+// newWorld makes a proxy that allows the hosts. It begins with the first request; until then its fields may be changed.
 func newWorld(t testing.TB, allow ...string) *world {
 	t.Helper()
 	w := &world{names: map[string]string{"private.example": "10.0.0.1", "local.example": "127.0.0.1", "mapped.example": "::ffff:1.1.1.1",
@@ -47,6 +47,14 @@ func newWorld(t testing.TB, allow ...string) *world {
 	w.proxy = newProxy(p)
 	w.proxy.resolve, w.proxy.dial = w.lookUp, w.connect
 	w.proxy.own = func(a netip.Addr) bool { return a.String() == "8.8.8.8" }
+	return w
+}
+
+// begin starts the proxy, once.
+func (w *world) begin(t testing.TB) {
+	if w.address != "" {
+		return
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +64,6 @@ func newWorld(t testing.TB, allow ...string) *world {
 	done := make(chan struct{})
 	go func() { defer close(done); w.serve(ctx, l) }()
 	t.Cleanup(func() { cancel(); <-done })
-	return w
 }
 
 func (w *world) lookUp(_ context.Context, host string) ([]netip.Addr, error) {
@@ -85,14 +92,27 @@ func (w *world) connect(ctx context.Context, network, address string) (net.Conn,
 	return (&net.Dialer{}).DialContext(ctx, network, server)
 }
 
-// last returns the newest decision.
-func (w *world) last() Decision {
+// told returns the decisions so far.
+func (w *world) told() []Decision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.decisions) == 0 {
+	return slices.Clone(w.decisions)
+}
+
+// last returns the newest decision.
+func (w *world) last() Decision {
+	all := w.told()
+	if len(all) == 0 {
 		return Decision{}
 	}
-	return w.decisions[len(w.decisions)-1]
+	return all[len(all)-1]
+}
+
+// reached returns what was resolved and what was dialled.
+func (w *world) reached() (resolved, dialled []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.resolved), slices.Clone(w.dialled)
 }
 
 // ask sends bytes and returns everything that comes back until the proxy closes.
@@ -109,6 +129,7 @@ func (w *world) ask(t testing.TB, request string) string {
 // open connects to the proxy.
 func (w *world) open(t testing.TB) net.Conn {
 	t.Helper()
+	w.begin(t)
 	c, err := net.Dial("tcp", w.address)
 	if err != nil {
 		t.Fatal(err)
@@ -164,11 +185,12 @@ func TestProxyRefuses(t *testing.T) {
 		if !strings.HasPrefix(answer, "HTTP/1.1 "+tt.status+" tether: ") {
 			t.Errorf("%s: %q, want status %s", tt.name, answer, tt.status)
 		}
-		if got := strings.Join(w.resolved, " "); got != tt.resolved || len(w.dialled) > 0 {
-			t.Errorf("%s: resolved %q, want %q; dialled %q", tt.name, got, tt.resolved, w.dialled)
+		resolved, dialled := w.reached()
+		if got := strings.Join(resolved, " "); got != tt.resolved || len(dialled) > 0 {
+			t.Errorf("%s: resolved %q, want %q; dialled %q", tt.name, got, tt.resolved, dialled)
 		}
-		if d := w.last(); len(w.decisions) != 1 || d.Allowed != (tt.status == "502") || d.Why == "" {
-			t.Errorf("%s: decisions %+v", tt.name, w.decisions)
+		if d := w.last(); len(w.told()) != 1 || d.Allowed != (tt.status == "502") || d.Why == "" {
+			t.Errorf("%s: decisions %+v", tt.name, w.told())
 		}
 	}
 }
@@ -178,8 +200,9 @@ func TestProxyDialsWhatItChecked(t *testing.T) {
 	w := newWorld(t, "mixed.example", "10.1.2.3:8080")
 	w.ask(t, "CONNECT mixed.example:443 HTTP/1.1\r\n\r\n")
 	w.ask(t, "GET http://10.1.2.3:8080/ HTTP/1.1\r\nHost: x\r\n\r\n") // listed as it is: the user's own choice
-	if want := []string{"1.1.1.1:443", "10.1.2.3:8080"}; !slices.Equal(w.dialled, want) || len(w.resolved) != 1 {
-		t.Errorf("dialled %q, want %q; resolved %q", w.dialled, want, w.resolved)
+	resolved, dialled := w.reached()
+	if want := []string{"1.1.1.1:443", "10.1.2.3:8080"}; !slices.Equal(dialled, want) || len(resolved) != 1 {
+		t.Errorf("dialled %q, want %q; resolved %q", dialled, want, resolved)
 	}
 }
 
@@ -222,8 +245,8 @@ func TestProxyForwards(t *testing.T) {
 		if string(body) != "the answer" || err != nil || resp.Header.Get("Proxy-Authenticate") != "" || resp.Header.Get("X-Kept") != "1" {
 			t.Errorf("%s: the client got %q (%v)", tt.name, answer, err)
 		}
-		if d := w.last(); len(w.decisions) != 1 || !d.Allowed || d.Host == "" || d.Port == 0 {
-			t.Errorf("%s: decisions %+v", tt.name, w.decisions)
+		if d := w.last(); len(w.told()) != 1 || !d.Allowed || d.Host == "" || d.Port == 0 {
+			t.Errorf("%s: decisions %+v", tt.name, w.told())
 		}
 	}
 }
@@ -253,8 +276,8 @@ func TestProxyBounds(t *testing.T) {
 			t.Errorf("%d bytes came through", n)
 		}
 	}
-	if answer := w.ask(t, get) + w.ask(t, get); answer != "" || len(w.decisions) != 3 || w.last().Allowed {
-		t.Errorf("the third and fourth request: %q, %+v", answer, w.decisions)
+	if answer := w.ask(t, get) + w.ask(t, get); answer != "" || len(w.told()) != 3 || w.last().Allowed {
+		t.Errorf("the third and fourth request: %q, %+v", answer, w.told())
 	}
 
 	w = newWorld(t, "good.example")

@@ -56,8 +56,8 @@ func TestProxyTunnel(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(answer), "secret answer") {
 			t.Errorf("%s: %q, %v", name, answer, err)
 		}
-		if d := w.last(); d != (Decision{"example.com", 443, true, "listed"}) || len(w.decisions) != 1 {
-			t.Errorf("%s: decisions %+v", name, w.decisions)
+		if d := w.last(); d != (Decision{"example.com", 443, true, "listed"}) || len(w.told()) != 1 {
+			t.Errorf("%s: decisions %+v", name, w.told())
 		}
 	}
 }
@@ -112,8 +112,8 @@ func TestProxyTunnelName(t *testing.T) {
 		if err := tc.Handshake(); err == nil {
 			t.Errorf("%s: the handshake succeeded", tt.name)
 		}
-		if d := w.last(); d.Allowed || !strings.Contains(d.Why, tt.why) || len(w.decisions) != 1 {
-			t.Errorf("%s: decisions %+v", tt.name, w.decisions)
+		if d := w.last(); d.Allowed || !strings.Contains(d.Why, tt.why) || len(w.told()) != 1 {
+			t.Errorf("%s: decisions %+v", tt.name, w.told())
 		}
 	}
 	w, _ := tlsWorld(t)
