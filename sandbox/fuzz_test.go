@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +72,29 @@ func FuzzOptions(f *testing.F) {
 	})
 }
 
+func FuzzRel(f *testing.F) {
+	files := &Files{policy: Policy{Root: "/srv/p"}, asked: "/link"}
+	for _, s := range []string{"a", "../..", "/srv/p/../x", "/srv/p/a", "/link/..", "a/./../..//b", "\x00", "/srv/pp"} {
+		f.Add("sub", s)
+		f.Add("", s)
+	}
+	f.Fuzz(func(t *testing.T, dir, name string) {
+		rel, err := files.Rel(dir, name)
+		if err != nil {
+			if !errors.Is(err, ErrOutside) {
+				t.Fatalf("Rel(%q, %q): %v", dir, name, err)
+			}
+			return
+		}
+		if !filepath.IsLocal(rel) || path.Clean(rel) != rel || !within(path.Join("/srv/p", rel), "/srv/p") || strings.ContainsRune(rel, 0) {
+			t.Fatalf("Rel(%q, %q) = %q", dir, name, rel)
+		}
+		if again, err := files.Rel("", rel); again != rel || err != nil {
+			t.Fatalf("Rel of %q is %q, %v", rel, again, err)
+		}
+	})
+}
+
 // Whatever path a model gives, nothing outside the workspace is read or changed, nor what is protected in it.
 func FuzzFiles(f *testing.F) {
 	files, root := jail(f, Policy{})
@@ -94,23 +119,7 @@ func FuzzFiles(f *testing.F) {
 		if strings.Contains(text, "SECRET") {
 			return // that is what is looked for
 		}
-		werr := files.WriteFile(name, []byte(text))
-		data, rerr := files.ReadFile(name, 1<<20)
-		if strings.Contains(string(data), "SECRET") && !strings.Contains(name, ".git") { // which may be read
-			t.Fatalf("read %q from %q", data, name)
-		}
-		if werr == nil {
-			rel, err := files.Rel("", name)
-			if got, err2 := os.ReadFile(filepath.Join(root, rel)); err != nil || err2 != nil || string(got) != text {
-				t.Fatalf("%q (%q): wrote %q, found %q, %v %v", name, rel, text, got, err, err2)
-			}
-		}
-		if rerr == nil && werr == nil && string(data) != text {
-			t.Fatalf("%q: wrote %q, read %q", name, text, data)
-		}
-		if fi, err := files.Stat(name); err == nil && rerr == nil && fi.Size() != int64(len(data)) {
-			t.Fatalf("%q: %d bytes, read %d", name, fi.Size(), len(data))
-		}
+		tryFiles(t, files, root, name, text)
 		for path, want := range fixed {
 			if got := read(t, path); got != want {
 				t.Fatalf("%s is now %q after %q", path, got, name)
@@ -119,10 +128,32 @@ func FuzzFiles(f *testing.F) {
 		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
 			t.Fatalf("outside there is now %v, %v, after %q", entries, err, name)
 		}
-		if strings.Contains(name, "\x00") && (werr == nil || rerr == nil) {
-			t.Fatalf("%q: %v, %v", name, werr, rerr)
-		}
 	})
+}
+
+// tryFiles writes, reads and describes one path.
+func tryFiles(t *testing.T, files *Files, root, name, text string) {
+	t.Helper()
+	werr := files.WriteFile(name, []byte(text))
+	data, rerr := files.ReadFile(name, 1<<20)
+	if strings.Contains(string(data), "SECRET") && !strings.Contains(name, ".git") { // which may be read
+		t.Fatalf("read %q from %q", data, name)
+	}
+	if werr == nil {
+		rel, err := files.Rel("", name)
+		if got, err2 := os.ReadFile(filepath.Join(root, rel)); err != nil || err2 != nil || string(got) != text {
+			t.Fatalf("%q (%q): wrote %q, found %q, %v %v", name, rel, text, got, err, err2)
+		}
+	}
+	if rerr == nil && werr == nil && string(data) != text {
+		t.Fatalf("%q: wrote %q, read %q", name, text, data)
+	}
+	if fi, err := files.Stat(name); err == nil && rerr == nil && fi.Size() != int64(len(data)) {
+		t.Fatalf("%q: %d bytes, read %d", name, fi.Size(), len(data))
+	}
+	if strings.Contains(name, "\x00") && (werr == nil || rerr == nil) {
+		t.Fatalf("%q: %v, %v", name, werr, rerr)
+	}
 }
 
 // However output comes in pieces, what is kept is text within its bounds, and nothing is lost without being counted.
