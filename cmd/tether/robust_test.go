@@ -138,6 +138,7 @@ func newJob(t *testing.T, seed uint64, bug string) *job {
 	if err := os.MkdirAll(j.disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(j.disk) }) // the next one needs the room
 	return j
 }
 
