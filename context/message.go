@@ -74,4 +74,6 @@ type Reply struct {
 	// again byte for byte and tell that it is the same.
 	Sent  string
 	Shape string
+	// Model is who answered, in the words of the server; empty if it does not say.
+	Model string
 }

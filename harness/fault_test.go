@@ -171,3 +171,36 @@ func killChildren(name string) int {
 	}
 	return n
 }
+
+// TestAnotherModelAnswers: a server that answers with another model than before
+// is told and logged, within a run and after it was taken up again.
+func TestAnotherModelAnswers(t *testing.T) {
+	p := newPlace(t, nil)
+	m := &tape{replies: calls("read .", "read odd.txt 1:2", "read odd.txt 3:4", "done")}
+	for i, name := range []string{"small-7b", "", "small-7b", "large-70b"} {
+		m.replies[i].Model = name
+	}
+	m.until = 3
+	var told []string
+	listen := func(a *harness.Agent) {
+		a.Notify = func(e harness.Event) {
+			if e.Type == harness.EventWarning {
+				told = append(told, e.Output)
+			}
+		}
+	}
+	p.set = listen
+	if _, err := p.do(m); !errors.Is(err, errAway) || len(told) != 0 {
+		t.Fatal(err, told)
+	}
+	m.until = 0
+	if out, err := p.resume(m, nil); err != nil || out.Stop != harness.Done {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if len(told) != 1 || told[0] != "another model answers: large-70b, and before it small-7b" {
+		t.Errorf("told %q", told)
+	}
+	if h := p.history(); h.Received[len(h.Received)-1].Model != "large-70b" {
+		t.Errorf("the log has %+v", h.Received)
+	}
+}

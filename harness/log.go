@@ -89,6 +89,7 @@ type Received struct {
 	Error        string        `json:"error,omitempty"`    // no reply: why
 	Overflow     int           `json:"overflow,omitempty"` // no reply: the server holds only that many tokens
 	Sent         string        `json:"sent,omitempty"`     // SHA-256 of the request's body
+	Model        string        `json:"model,omitempty"`    // who answered, in the words of the server
 	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for
 	Prompt       int           `json:"prompt"`
 	Cached       int           `json:"cached"`

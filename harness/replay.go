@@ -171,6 +171,7 @@ func (h *History) received(body []byte) error {
 	h.Tokens.Cached += r.Cached
 	h.Tokens.Output += r.Output
 	h.Received = append(h.Received, r)
+	h.model = cmp.Or(r.Model, h.model)
 	if r.Error == "" && r.Overflow == 0 {
 		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut}, h.Sent[len(h.Sent)-1].Fresh}
 	}

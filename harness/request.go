@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,10 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 		}
 		return reply, err
 	}
+	if reply.Model != "" && r.model != "" && reply.Model != r.model {
+		r.tell(Event{Type: EventWarning, N: r.steps, Output: fmt.Sprintf("another model answers: %s, and before it %s", reply.Model, r.model)})
+	}
+	r.model = cmp.Or(reply.Model, r.model)
 	u := reply.Usage
 	r.Budget.Calibrate(window.Size(msgs), u.Prompt)
 	r.outcome.Tokens.Prompt += u.Prompt
@@ -69,7 +74,7 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
 	return reply, r.log(ctx, kindReply, Received{
 		N: r.requests, Calls: reply.Calls, Text: reply.Text, Nudge: reply.Nudge, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
-		Partial: reply.Partial, Sent: reply.Sent, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
 		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
 	})
 }

@@ -27,6 +27,7 @@ type state struct {
 	tries    int  // of the gates
 	done     bool // every gate passed
 	report   string
+	model    string // who answered last, in the words of its server
 	// pending is a reply that came and of which nothing was run yet. A kill there
 	// loses no reply.
 	pending *answer

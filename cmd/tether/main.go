@@ -217,7 +217,7 @@ func (c *subcommand) help(w io.Writer) {
 }
 
 const exitCodes = `  0  done, every gate passed
-  1  error inside tether
+  1  error inside tether; another process has the session
   2  usage
   3  a gate failed, could not run, or is made of files that were changed
   4  out of steps, time or tokens

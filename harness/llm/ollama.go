@@ -213,6 +213,7 @@ func (o *ollama) send(ctx context.Context, req any, s *sink) (Raw, window.Usage,
 	wire := &tap{base: o.rt, beat: s.beat}
 	err := twice(ctx, func(ctx context.Context) error {
 		return o.client(wire).Chat(ctx, req.(*api.ChatRequest), func(r api.ChatResponse) error {
+			s.model = cmp.Or(r.Model, s.model)
 			s.frame(r.Message)
 			if r.Done || r.DoneReason != "" {
 				s.finish = cmp.Or(r.DoneReason, "stop")

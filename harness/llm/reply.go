@@ -88,7 +88,7 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 		usage.FirstToken, usage.Total = s.first, time.Since(s.began)
 	}
 	sum := sha256.Sum256(body)
-	rep.Usage, rep.Sent, rep.Shape = usage, hex.EncodeToString(sum[:]), p.shape()
+	rep.Usage, rep.Sent, rep.Shape, rep.Model = usage, hex.EncodeToString(sum[:]), p.shape(), s.model
 	return rep, nil
 }
 

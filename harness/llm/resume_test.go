@@ -2,6 +2,8 @@ package llm
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -52,7 +54,7 @@ func TestContinue(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	again.Continue("constrained fresh", 1)
+	again.Continue("constrained fresh", 1, 0)
 	got, err := again.Body(ask)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the request is\n%s\nand was\n%s\n%v", got, want, err)
@@ -61,7 +63,7 @@ func TestContinue(t *testing.T) {
 		t.Errorf("%d misses, want 1", again.misses)
 	}
 	off, _ := providers[1].open(t, func(c *Config) { c.Constrain = "off" })
-	if off.Continue("constrained", 1); off.form == constrained {
+	if off.Continue("constrained", 1, 0); off.form == constrained {
 		t.Error("a setting of now counts less than the form of then")
 	}
 	if _, err := (Config{}).As([]byte("{")); err == nil {
@@ -106,5 +108,24 @@ func TestCutAnywhere(t *testing.T) {
 				t.Errorf("cut twice: %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestLoneSurrogate is case i11: half a character in the arguments of a call
+// becomes one that stands for it, once and on the way in, so that every later
+// request is valid.
+func TestLoneSurrogate(t *testing.T) {
+	body := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"act","arguments":"{\"cmd\":\"echo \\ud99c\"}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n"
+	m, _ := providers[1].open(t, nil, reply{body: body})
+	got, err := m.Reply(t.Context(), ask, nil)
+	if err != nil || len(got.Calls) != 1 || got.Calls[0].Cmd != "echo \uFFFD" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	next := ask
+	next.Messages = append(slices.Clone(ask.Messages),
+		window.Message{Role: window.RoleAssistant, Call: &got.Calls[0], ID: "obs_1"}, window.Message{Role: window.RoleTool, Text: "\uFFFD", ID: "obs_1"})
+	sent, err := m.Body(next)
+	if err != nil || !json.Valid(sent) || !utf8.Valid(sent) {
+		t.Errorf("the next request is %q, %v", sent, err)
 	}
 }

@@ -29,6 +29,7 @@ type sink struct {
 	args              []*strings.Builder
 	slot              map[int]int // the protocol's index of a call → its place in calls
 	finish            string
+	model             string // who answers, in the words of the server
 }
 
 // mark notes that the model has begun to write.

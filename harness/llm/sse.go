@@ -3,6 +3,7 @@ package llm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -11,6 +12,7 @@ import (
 
 // A chunk is one frame of a reply, or a reply in one piece.
 type chunk struct {
+	Model   string          `json:"model"`
 	Error   json.RawMessage `json:"error"`
 	Choices []struct {
 		Delta   delta  `json:"delta"`
@@ -114,6 +116,7 @@ func (s *sink) event(data []byte, usage *window.Usage) error {
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return serverError(0, errorText(data))
 	}
+	s.model = cmp.Or(c.Model, s.model)
 	for _, choice := range c.Choices {
 		s.add(choice.Delta)
 		if choice.Message != nil {
