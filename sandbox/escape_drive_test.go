@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,6 +25,7 @@ var drives = map[string]func(*field, string) error{
 	"swapped":  swapped,
 	"small":    small,
 	"gated":    gated,
+	"selftest": selfTested,
 }
 
 // leaky attacks with a folder open that the harness happened to inherit.
@@ -198,4 +200,18 @@ func (f *field) under(line string, change func(*Policy)) error {
 	}
 	defer b.Close()
 	return f.in(b, line)
+}
+
+// selfTested makes the attempts of SelfTest; under the control all of them, without a sandbox.
+func selfTested(f *field, _ string) error {
+	p := f.policy()
+	if f.Weak {
+		p.Profile = Off
+	}
+	trials, err := selfTest(context.Background(), p, func(a attack, _ Policy) bool { return slices.Contains(a.in, f.Case.Profile) })
+	var lines strings.Builder
+	for _, t := range trials {
+		fmt.Fprintf(&lines, "%t %s: %s\n", t.Held, t.Name, t.Seen)
+	}
+	return errors.Join(err, f.append([]byte(lines.String())))
 }
