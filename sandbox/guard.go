@@ -3,12 +3,13 @@ package sandbox
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,33 +78,47 @@ func awaitHangUp() {
 	}
 }
 
-// endAll kills every process below this one. They are stopped first: while one is killed another could fork, but what
-// is stopped cannot, and the number of processes is limited.
+// endAll kills every process below this one, and returns when none is left, not even a dead one.
 func endAll() {
-	if n, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); n < 0 && errors.Is(err, unix.ECHILD) {
-		return // most commands leave nothing
+	for !collectDead(0) { // most commands leave nothing
+		endBelow(os.Getpid())
+		if collectDead(time.Second) {
+			return
+		}
 	}
+}
+
+// endBelow kills every process below another. They are stopped first: while one is killed another could fork, but what
+// is stopped cannot. A fork that is under way when the signal comes fails, so a look that finds nothing new has seen all.
+func endBelow(pid int) {
 	stopped := map[int]bool{}
 	for fresh := true; fresh; {
 		fresh = false
-		for _, pid := range descendants(os.Getpid()) {
+		for _, pid := range descendants(pid) {
 			if !stopped[pid] {
 				stopped[pid], fresh = true, true
 				_ = unix.Kill(pid, unix.SIGSTOP) // gone already is fine
 			}
 		}
 	}
-	for {
-		for _, pid := range descendants(os.Getpid()) {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		if n, err := unix.Wait4(-1, nil, 0, nil); n < 0 && !errors.Is(err, unix.EINTR) {
-			return // no child is left
-		}
-		for {
-			if n, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); n <= 0 {
-				break
-			}
+	for _, pid := range descendants(pid) { // looked up anew: a number may have gone to somebody else
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// collectDead takes in dead children until there is no child at all, and reports whether that came about in time.
+func collectDead(limit time.Duration) bool {
+	const pace = 2 * time.Millisecond
+	for deadline := time.Now().Add(limit); ; {
+		n, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		switch {
+		case n > 0 || errors.Is(err, unix.EINTR):
+		case err != nil:
+			return true // ECHILD
+		case time.Now().After(deadline):
+			return false
+		default:
+			time.Sleep(pace)
 		}
 	}
 }
@@ -121,16 +136,31 @@ func descendants(of int) []int {
 	return found
 }
 
+// processes returns the numbers of all processes of the machine.
+func processes() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what could be read counts
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // parents returns every process of the machine with its parent.
 func parents() map[int]int {
 	all := map[int]int{}
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	for _, pid := range processes() {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it ended
 		}
-		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
 		text := string(data)
 		// The name in parentheses may hold anything; the state and the parent follow the last one.
 		fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
@@ -147,9 +177,8 @@ func tasks(uid int) uint64 {
 	if uid == 0 {
 		return 0
 	}
-	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is well formed
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	for _, pid := range processes() {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			continue // it ended
 		}

@@ -221,8 +221,8 @@ func TestLandlockForkBomb(t *testing.T) {
 	}
 	b.policy.Timeout = time.Second
 	marker := "marker-" + rand.Text()
-	// Each process starts two more, at most 9 deep: bounded also where the limit does not count, as for root.
-	const bomb = `f() { : %s; [ $1 -gt 8 ] && exec sleep 300; f $(($1+1)) & f $(($1+1)) & wait; }; f 0`
+	// Each process starts two more, at most 7 deep: bounded also where the limit does not count, as for root.
+	const bomb = `f() { : %s; [ $1 -gt 6 ] && exec sleep 300; f $(($1+1)) & f $(($1+1)) & wait; }; f 0`
 	if o := shell(t, b, fmt.Sprintf(bomb, marker)); o.Status != 124 {
 		t.Errorf("%+v", o)
 	}

@@ -224,14 +224,14 @@ func launched(p Policy) bool { return p.Profile != Off && p.Profile != Landlock 
 // guarded reports whether a guard holds the process.
 func (p *process) guarded() bool { return p.shim != nil && p.status == nil }
 
-// await waits until the first process has ended, which was told to. Killing a guard is the last resort: what it holds
-// would be let go.
+// await waits until the first process has ended, which was told to. For a guard that does not, its work is done here.
 func (p *process) await(ended <-chan struct{}) {
 	if p.guarded() {
 		select {
 		case <-ended:
-		case <-time.After(patience):
-			_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // gone already is fine
+		case <-time.After(6 * patience): // on a machine under load it may take its time with hundreds of processes
+			endBelow(p.cmd.Process.Pid)
+			_ = unix.Kill(p.cmd.Process.Pid, unix.SIGKILL) // gone already is fine
 		}
 	}
 	<-ended
