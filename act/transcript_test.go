@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +29,9 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	prose
 //	@ grant read help   only these commands (all without it)
 //	@ timeout 1s        of a command
-//	@ remember          seed the memory with an observation and a note
+//	@ remember          seed the memory with an observation
+//	@ remember N        and one of N lines
+//	@ elsewhere         seed it with another session
 //	$ CMD               > continues it on a further line
 //	< a line of stdin
 //		output, behind a tab
@@ -135,14 +138,46 @@ func (tr *transcript) directive(words []string) {
 		tr.timeout = d
 		tr.open(Builtins())
 	case "remember":
-		s, err := tr.shell.Env.Memory.NewSession(context.Background(), "a task", "a model")
-		check(tr.t, err)
-		tr.shell.Env.Session = s.ID
-		o := memory.Observation{ID: "obs_1", Cmd: "python3 test.py", Status: 1, Output: "test.py line 3: AssertionError\n"}
-		check(tr.t, tr.shell.Env.Memory.Observe(context.Background(), s.ID, o))
+		tr.remember(words[1:])
+	case "elsewhere":
+		tr.elsewhere()
 	default:
 		tr.t.Fatalf("unknown directive %q", words)
 	}
+}
+
+// remember seeds a new session with something to be found.
+func (tr *transcript) remember(words []string) {
+	ctx, env := context.Background(), &tr.shell.Env
+	s, err := env.Memory.NewSession(ctx, "a task", "a model")
+	check(tr.t, err)
+	env.Session = s.ID
+	o := memory.Observation{ID: "obs_1", Cmd: "python3 test.py", Status: 1, Output: "test.py line 3: AssertionError\n"}
+	check(tr.t, env.Memory.Observe(ctx, s.ID, o))
+	if len(words) == 0 {
+		return
+	}
+	n, err := strconv.Atoi(words[0])
+	check(tr.t, err)
+	o = memory.Observation{ID: "obs_2", Cmd: "make test"}
+	for i := range n {
+		o.Output += fmt.Sprintf("%03d: compiling the unit number%d\n", i+1, i+1)
+	}
+	check(tr.t, env.Memory.Observe(ctx, s.ID, o))
+}
+
+// elsewhere adds a session that is over, with an observation, a note and a report.
+func (tr *transcript) elsewhere() {
+	ctx, store := context.Background(), tr.shell.Env.Memory
+	const other = "20260102-150405-k7qa"
+	add := func(kind string, body any) {
+		_, err := store.Append(ctx, other, kind, body)
+		check(tr.t, err)
+	}
+	add(memory.KindStart, map[string]string{"task": "mend the lexer"})
+	add(memory.KindObservation, memory.Observation{ID: "obs_1", Cmd: "read lexer.go", Output: "func lex(input string) []token\n"})
+	add(memory.KindNote, map[string]string{"key": "secret", "text": "the lexer is mine"})
+	add(memory.KindStop, map[string]string{"stop": "done", "task": "mend the lexer", "report": "Quotes are lexed."})
 }
 
 // format writes a result as the transcript shows it.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -221,56 +220,6 @@ func (s *Store) checkIndex(ctx context.Context, r *Report, bad []string) error {
 		r.add(PartIndex, fixRepair+" makes it again from the log; a search may miss things until then", "the full-text index is not that of the events: %s", what)
 	}
 	return nil
-}
-
-// textFault says which indexed text is not as Rebuild would make it; "" if none.
-func (s *Store) textFault(ctx context.Context) (string, error) {
-	next := map[int]int{1: 1, -1: -1} // id of the next chunk, by the sign of ids
-	for seq := int64(0); ; {
-		some, err := events(ctx, s.reader, "seq > ? AND kind IN ('observation', 'note') ORDER BY seq LIMIT 20", seq)
-		if err != nil {
-			return "", err
-		}
-		if len(some) == 0 {
-			break
-		}
-		for _, e := range some {
-			if what, err := s.chunksFault(ctx, e, next); what != "" || err != nil {
-				return what, err
-			}
-			seq = e.Seq
-		}
-	}
-	have := 0
-	err := s.reader.QueryRowContext(ctx, "SELECT count(*) FROM chunk").Scan(&have)
-	if want := next[1] - next[-1] - 2; err == nil && have != want {
-		return fmt.Sprintf("it has %d texts and the events %d", have, want), nil
-	}
-	return "", err
-}
-
-// chunksFault compares the chunks of e, which have the ids from next on.
-func (s *Store) chunksFault(ctx context.Context, e Event, next map[int]int) (string, error) {
-	ref, text, err := indexed(e)
-	if err != nil {
-		return "", err
-	}
-	step := 1
-	if e.Kind == KindNote {
-		step = -1
-	}
-	for _, piece := range split(text) {
-		var session, id, have string
-		err := s.reader.QueryRowContext(ctx, "SELECT session, ref, text FROM chunk WHERE id = ?", next[step]).Scan(&session, &id, &have)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return "", err
-		}
-		if err != nil || session != e.Session || id != ref || have != piece {
-			return fmt.Sprintf("%s of session %q is not as in event %d", ref, e.Session, e.Seq), nil
-		}
-		next[step] += step
-	}
-	return "", nil
 }
 
 // termFault says what SQLite finds when it compares the index with the texts;

@@ -6,113 +6,156 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
-// chunkBytes is the size of an indexed piece: a hit in a long output should be
-// about its own lines, and ranking needs pieces of a like length.
-const chunkBytes = 1000
+// passageBytes bounds a passage: at most 200 tokens and, cut at paragraphs,
+// about 150. A hit should be about its own lines, ranking needs pieces of a
+// like length, and a model reads one for the price of a short answer.
+const passageBytes = 800
 
-// index adds the chunks of e, within the transaction that adds e. Only what
-// was observed or noted is searched.
+// maxHead is how much of a command is searched with each passage of its output.
+const maxHead = 200
+
+// A passage is a piece of a text: its lines first to last, counted from 1.
+type passage struct {
+	first, last int
+	text        string
+}
+
+// passages cuts lines into pieces of at most passageBytes, before a blank line
+// if one is in the second half, else between two lines. Blank pieces are left
+// out, and blank lines around a piece are not part of it.
+func passages(lines []string) []passage {
+	var all []passage
+	for from := 0; from < len(lines); {
+		to := passageEnd(lines, from)
+		if p, ok := trimmed(lines, from, to); ok {
+			all = append(all, p)
+		}
+		from = to
+	}
+	return all
+}
+
+// passageEnd returns the line behind the passage that begins at from.
+func passageEnd(lines []string, from int) int {
+	size, blank := 0, 0
+	for i := from; i < len(lines); i++ {
+		size += len(lines[i]) + 1
+		switch {
+		case size > passageBytes && i > from && blank > 0:
+			return blank
+		case size > passageBytes && i > from:
+			return i
+		case i > from && size > passageBytes/2 && strings.TrimSpace(lines[i]) == "":
+			blank = i
+		}
+	}
+	return len(lines)
+}
+
+// trimmed is the passage of lines[from:to] without blank lines around it.
+func trimmed(lines []string, from, to int) (passage, bool) {
+	for from < to && strings.TrimSpace(lines[from]) == "" {
+		from++
+	}
+	for to > from && strings.TrimSpace(lines[to-1]) == "" {
+		to--
+	}
+	return passage{from + 1, to, strings.Join(lines[from:to], "\n")}, from < to
+}
+
+// A document is what an event gives to the index.
+type document struct {
+	ref  string // what recall calls it
+	head string // what it came from
+	text []string
+	note bool
+}
+
+// documentOf returns what is searched of e, and false if nothing is. What the
+// command mem printed is in the index already, under the name that it has.
+func documentOf(e Event) (document, bool, error) {
+	switch e.Kind {
+	case KindNote:
+		n, err := noteOf(e)
+		return document{ref: n.Key, head: n.Key, text: Lines(n.Text), note: true}, true, err
+	case KindObservation:
+		var o Observation
+		if err := json.Unmarshal(e.Body, &o); err != nil {
+			return document{}, false, fmt.Errorf("observation %d: %w", e.Seq, err)
+		}
+		ours := o.Cmd == "mem" || strings.HasPrefix(o.Cmd, "mem ")
+		return document{ref: o.ID, head: o.Cmd, text: o.Lines()}, !ours, nil
+	case KindStop:
+		o, err := reportOf(e)
+		return document{ref: o.ID, head: o.Cmd, text: o.Lines()}, o.Output != "", err
+	}
+	return document{}, false, nil
+}
+
+// passages returns the pieces of d; one without a line can still be found by
+// its head.
+func (d document) passages() []passage {
+	if all := passages(d.text); len(all) > 0 {
+		return all
+	}
+	return []passage{{}}
+}
+
+// index brings the index up to date with e, within the transaction that adds
+// e: a crash leaves both or none.
 func index(ctx context.Context, tx *sql.Tx, e Event) error {
-	ref, text, err := indexed(e)
-	if err != nil || ref == "" {
+	if e.Kind == KindNote || e.Kind == kindForget {
+		if err := unindex(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	d, ok, err := documentOf(e)
+	if err != nil || !ok {
 		return err
 	}
-	step, edge := 1, "max"
-	if e.Kind == KindNote {
-		step, edge = -1, "min"
-	}
-	id := 0
-	if err := tx.QueryRowContext(ctx, "SELECT "+edge+"(0, coalesce("+edge+"(id), 0)) FROM chunk").Scan(&id); err != nil {
+	id := int64(0)
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM chunk").Scan(&id); err != nil {
 		return err
 	}
-	for _, piece := range split(text) {
-		id += step
-		if err := insertChunk(ctx, tx, id, e.Session, ref, piece); err != nil {
+	head := storable(cut(d.head, maxHead))
+	for _, p := range d.passages() {
+		id++
+		text := storable(p.text)
+		_, err := tx.ExecContext(ctx, "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			id, e.Seq, e.Session, d.note, d.ref, p.first, p.last, head, text)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO chunk_fts (rowid, head, text) VALUES (?, ?, ?)", id, head, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// indexed is the id under which e is found, "" if it is not, and the text of
-// which its chunks are pieces.
-func indexed(e Event) (ref, text string, err error) {
-	switch e.Kind {
-	case KindNote:
-		n, err := noteOf(e)
-		return noteRef(n.ID), n.Text, err
-	case KindObservation:
-		var o Observation
-		if err := json.Unmarshal(e.Body, &o); err != nil {
-			return "", "", fmt.Errorf("observation %d: %w", e.Seq, err)
-		}
-		return o.ID, strings.ReplaceAll(strings.Join([]string{o.Cmd, o.Stdin, o.Output}, "\n"), "\x00", " "), nil
-	}
-	return "", "", nil
-}
-
-func insertChunk(ctx context.Context, tx *sql.Tx, id int, session, ref, text string) error {
-	if _, err := tx.ExecContext(ctx, "INSERT INTO chunk VALUES (?, ?, ?, ?)", id, session, ref, text); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO chunk_fts (rowid, text) VALUES (?, ?)", id, text)
-	return err
-}
-
-// split cuts text into chunks of about chunkBytes, at the end of a line if one
-// is in the second half, else between two characters. Blank ones are dropped.
-func split(text string) []string {
-	var all []string
-	for text != "" {
-		n := min(len(text), chunkBytes)
-		if n < len(text) {
-			if nl := strings.LastIndexByte(text[:n], '\n'); nl >= n/2 {
-				n = nl + 1
-			}
-			for n > 1 && !utf8.RuneStart(text[n]) {
-				n--
-			}
-		}
-		if strings.TrimSpace(text[:n]) != "" {
-			all = append(all, text[:n])
-		}
-		text = text[n:]
-	}
-	return all
-}
-
-// Rebuild throws the full-text index away and makes it again from the log.
-// Nothing is lost if it is interrupted. It takes about a second for 10,000
-// chunks, and writers wait for it.
-func (s *Store) Rebuild(ctx context.Context) error {
-	script, err := migrations.ReadFile("migration/002_chunk.sql")
+// unindex takes out the note that e, a note or the word that it is forgotten,
+// puts an end to.
+func unindex(ctx context.Context, tx *sql.Tx, e Event) error {
+	n, err := noteOf(e)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "index", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, string(script)); err != nil {
-			return err
-		}
-		return reindex(ctx, tx)
-	})
+	old := `seq IN (SELECT seq FROM event WHERE kind IN ('note', 'forget') AND session = ?
+		AND body ->> '$.key' = ? AND seq < ?)`
+	args := []any{e.Session, n.Key, e.Seq}
+	// An external content table is told what its row held.
+	_, err = tx.ExecContext(ctx, "INSERT INTO chunk_fts (chunk_fts, rowid, head, text) SELECT 'delete', id, head, text FROM chunk WHERE "+old, args...)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM chunk WHERE "+old, args...)
+	return err
 }
 
-// reindex reads a few events at a time, because a body may be large.
-func reindex(ctx context.Context, tx *sql.Tx) error {
-	for seq := int64(0); ; {
-		some, err := events(ctx, tx,
-			"seq > ? AND kind IN ('observation', 'note') ORDER BY seq LIMIT 20", seq)
-		if err != nil || len(some) == 0 {
-			return err
-		}
-		for _, e := range some {
-			if err := index(ctx, tx, e); err != nil {
-				return err
-			}
-			seq = e.Seq
-		}
-	}
+// storable is text as it can be held: a string of SQLite ends at a NUL, and two
+// other characters mark what matches in a snippet.
+func storable(text string) string {
+	return strings.NewReplacer("\x00", " ", "\x02", " ", "\x03", " ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }

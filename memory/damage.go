@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -165,54 +164,6 @@ func (s *Store) checkEvent(ctx context.Context, seq int64) error {
 		return err
 	}
 	return &ChainError{seq, "it is missing"}
-}
-
-// sampleIndex reports whether an indexed text, of the newest and of some others,
-// is not of the observation or note that it is said to be of.
-func (s *Store) sampleIndex(ctx context.Context, enough time.Time) (bad bool, err error) {
-	var lo, hi int64
-	err = s.reader.QueryRowContext(ctx, "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM chunk").Scan(&lo, &hi)
-	for i := 0; i < samples && err == nil && !bad && lo < hi; i++ {
-		id := hi
-		if i > 0 {
-			id = lo + rand.Int64N(hi-lo+1)
-			if time.Now().After(enough) {
-				break
-			}
-		}
-		bad, err = s.strange(ctx, id)
-	}
-	return bad, err
-}
-
-// errStrange says that the index has a text that is not of the event which it
-// names.
-var errStrange = errors.New("the full-text index is not that of the events")
-
-// strange reports whether the first chunk from id on is not of its event.
-func (s *Store) strange(ctx context.Context, id int64) (bool, error) {
-	var session, ref, text string
-	err := s.reader.QueryRowContext(ctx, "SELECT session, ref, text FROM chunk WHERE id >= ? ORDER BY id LIMIT 1", id).Scan(&session, &ref, &text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	where, args := "kind = 'observation' AND session = ? AND body ->> '$.id' = ?", []any{session, ref}
-	if n, ok := noteID(ref); ok {
-		where, args = "kind = 'note' AND seq = ?", []any{n}
-	}
-	found, err := events(ctx, s.reader, where, args...)
-	if err != nil {
-		return false, err
-	}
-	for _, e := range found {
-		if _, whole, err := indexed(e); err == nil && strings.Contains(whole, text) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // opened counts, for each path, the stores of this process that SQLite has open.

@@ -17,7 +17,7 @@ const (
 	KindStart       = "start"       // body: {"task", "model", "from"}; made by NewSession and Adopt
 	KindStop        = "stop"        // body: {"stop", "exit"} and what else the harness says
 	KindObservation = "observation" // body: an Observation; made by Observe
-	KindNote        = "note"        // body: {"text"}; made by Add
+	KindNote        = "note"        // body: {"key", "text"}; made by Remember
 )
 
 // maxBody is the largest body of an event in bytes: a task of a megabyte and
@@ -27,15 +27,15 @@ const maxBody = 16 << 20
 // An Event is one line of the log. It never changes.
 type Event struct {
 	Seq     int64           // 1, 2, 3 … over all sessions of the store, without gaps
-	Session string          // "" for what belongs to no session, such as a note
+	Session string          // "" for what belongs to no session
 	Kind    string          // one word
 	At      time.Time       // UTC; for people, the order is Seq
 	Body    json.RawMessage // one JSON value, at most 16 MiB
 }
 
 // Append commits an event and returns it; body is anything that encoding/json
-// can encode. When it returns nil the event is on the disk. Events of the kinds
-// KindObservation and KindNote are indexed in the same transaction.
+// can encode. When it returns nil the event is on the disk, and in the same
+// transaction what it says can be found (Search).
 //
 // Secrets (SetSecrets) are taken out before. If the disk is full the end of a
 // session is kept nevertheless, in room that was set aside for it.
@@ -121,7 +121,7 @@ func encode(body any) (json.RawMessage, error) {
 }
 
 // Events returns the events of a session in order; a session that is not there
-// has none. The session "" has the notes.
+// has none.
 func (s *Store) Events(ctx context.Context, session string) ([]Event, error) {
 	events, err := events(ctx, s.reader, "session = ? ORDER BY seq", session)
 	return events, s.explain("read", err)

@@ -19,10 +19,11 @@ const roleEnv = "TETHER_TEST_ROLE"
 
 // roles are what such a process can do with its arguments.
 var roles = map[string]func(args []string) error{
-	"append": roleAppend,
-	"hold":   roleHold,
-	"try":    roleTry,
-	"lock":   roleLock,
+	"append":  roleAppend,
+	"hold":    roleHold,
+	"try":     roleTry,
+	"lock":    roleLock,
+	"rebuild": roleRebuild,
 }
 
 // roleAppend appends N events to a session, each after a mark, and then waits

@@ -145,20 +145,20 @@ func TestNewerSchema(t *testing.T) {
 	path := filled(t, 1)
 	edit(t, path, "PRAGMA user_version = 99")
 	_, err := Open(t.Context(), path)
-	want := SchemaError{Have: 99, Know: 2}
+	want := SchemaError{Have: 99, Know: 3}
 	if got, ok := errors.AsType[*SchemaError](err); !ok || *got != want {
 		t.Errorf("got %v, want %v", err, want)
 	}
-	fails(t, err, "99", "2", "use the newer tether")
+	fails(t, err, "99", "3", "use the newer tether")
 }
 
 func TestMigrationIsWhole(t *testing.T) {
 	path := filled(t, 1)
 	s := at(t, path)
-	_, err := s.step(t.Context(), 3, func(int) ([]byte, error) {
+	_, err := s.step(t.Context(), 4, func(int) ([]byte, error) {
 		return []byte("CREATE TABLE half (a); CREATE TABLE event (a);"), nil
 	})
-	fails(t, s.explain("open", err), "make schema 3", "already exists")
+	fails(t, s.explain("open", err), "make schema 4", "already exists")
 	var left int
 	if err := s.writer.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("half a step is left: %d, %v", left, err)

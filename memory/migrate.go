@@ -60,6 +60,11 @@ func (s *Store) step(ctx context.Context, know int, script func(have int) ([]byt
 	if err := apply(ctx, tx, have+1, string(text)); err != nil {
 		return have, err
 	}
+	if have+1 == indexSchema { // of what was there before
+		if err := reindex(ctx, tx); err != nil {
+			return have, err
+		}
+	}
 	return have, tx.Commit()
 }
 

@@ -18,23 +18,55 @@ const (
 // All are quoted, so that nothing in the text is an operator to FTS5 and no
 // text is a syntax error; a word with marks in it, such as a path, is the
 // phrase of its parts. Words without a letter or a digit are left out: to the
-// index they are empty.
+// index they are empty. So are filler words, if there are others.
 func terms(query string) []string {
-	var all []string
+	var all, fill []string
 	for word := range strings.FieldsFuncSeq(strings.ToValidUTF8(query, " "), separates) {
 		word = strings.ToLower(cut(word, maxTermSize))
 		if !strings.ContainsFunc(word, isToken) {
 			continue
 		}
-		term := `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-		if !slices.Contains(all, term) {
-			all = append(all, term)
+		into := &all
+		if isFiller(word) {
+			into = &fill
 		}
-		if len(all) == maxTerms {
-			break
+		if term := quoted(word); !slices.Contains(*into, term) && len(*into) < maxTerms {
+			*into = append(*into, term)
+		}
+	}
+	if len(all) == 0 {
+		return fill
+	}
+	return all
+}
+
+// quoted makes an FTS5 string of a word.
+func quoted(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` }
+
+// parts returns the terms that the phrase term is made of; none if it is one
+// word.
+func parts(term string) []string {
+	words := strings.FieldsFunc(term, func(r rune) bool { return !isToken(r) && !unicode.IsMark(r) })
+	if len(words) < 2 {
+		return nil
+	}
+	var all []string
+	for _, word := range words[:min(len(words), maxTerms)] {
+		if strings.ContainsFunc(word, isToken) {
+			all = append(all, quoted(word))
 		}
 	}
 	return all
+}
+
+// fillers are words that a question has and its answer need not have. In a
+// store of outputs they are rare, and would decide the order.
+var fillers = strings.Fields(`a an and are as at be but by can did do does for from had has have how i if in into
+	is it its me my of on or our should so that the their them there these they this to was we were what
+	when where which who why will with would you your`)
+
+func isFiller(word string) bool {
+	return slices.Contains(fillers, strings.TrimFunc(word, func(r rune) bool { return !isToken(r) }))
 }
 
 func separates(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
@@ -58,27 +90,31 @@ type weighed struct {
 	count int
 }
 
-// all is the query for chunks that hold every term.
-func all(terms []weighed) string { return join(terms, " AND ") }
+// every is the query for chunks that hold every term.
+func every(terms []weighed) string { return join(terms, " AND ") }
 
 // rare is the query for chunks that hold any of the rarest terms, as many as
-// are in no more than budget chunks together; the rarest one is always there,
-// and a term that is nowhere never. "" means that no term is anywhere.
+// are in no more than budget chunks together; the rarest one is always there.
+// The others decide with them which chunks come first.
 //
-// Ranking costs time for every chunk that matches, and common terms hardly
-// change the order: without them a query of ten words is 13 times as fast.
+// Ranking costs time for every chunk that matches: a query of ten words, any of
+// which may match, takes more than ten times as long. But without the common
+// ones among them the order is worse than that of all words.
 func rare(terms []weighed, budget int) string {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t weighed) bool { return t.count == 0 })
+	terms = slices.Clone(terms)
 	slices.SortStableFunc(terms, func(a, b weighed) int { return a.count - b.count })
-	sum := 0
+	some, sum := len(terms), 0
 	for i, t := range terms {
 		sum += t.count
 		if i > 0 && sum > budget {
-			terms = terms[:i]
+			some = i
 			break
 		}
 	}
-	return join(terms, " OR ")
+	if some == len(terms) {
+		return join(terms, " OR ")
+	}
+	return "(" + join(terms[:some], " OR ") + ") AND (" + join(terms, " OR ") + ")"
 }
 
 func join(terms []weighed, operator string) string {

@@ -26,7 +26,7 @@ func TestSecrets(t *testing.T) {
 	if err := s.Observe(t.Context(), "a", Observation{ID: "obs_1", Cmd: "echo " + key, Output: output}); err != nil {
 		t.Fatal(err)
 	}
-	note, err := s.Add(t.Context(), "the key is "+key)
+	note, err := s.Remember(t.Context(), "a", "key", "the key is "+key)
 	if err != nil || strings.Contains(note.Text, key) {
 		t.Errorf("note %q, %v", note.Text, err)
 	}
