@@ -29,6 +29,7 @@ type History struct {
 	observed map[string]memory.Observation
 	orphan   string        // the observation of a command that has no turn yet
 	gate     bool          // a gate has failed since the newest turn
+	answered int           // replies of the model that was asked last
 	spoken   bool          // a person has said something since the newest run
 	earlier  time.Duration // of the runs before the newest one
 	began    time.Time     // the newest run, and
@@ -135,6 +136,9 @@ func (h *History) setUp(e memory.Event) error {
 	if now.System != "" {
 		h.shell = now.Shell
 	}
+	if now.Model != h.Setup.Model {
+		h.answered = 0
+	}
 	now.System, now.Prompt = cmp.Or(now.System, h.Setup.System), cmp.Or(now.Prompt, h.Setup.Prompt)
 	h.Setup = now
 	for _, line := range now.Gates {
@@ -171,6 +175,9 @@ func (h *History) received(body []byte) error {
 	h.Tokens.Cached += r.Cached
 	h.Tokens.Output += r.Output
 	h.Received = append(h.Received, r)
+	if r.Sent != "" {
+		h.answered++
+	}
 	h.model = cmp.Or(r.Model, h.model)
 	if r.Error == "" && r.Overflow == 0 {
 		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut}, h.Sent[len(h.Sent)-1].Fresh}

@@ -89,6 +89,15 @@ func (h *History) Misses() int {
 	return n
 }
 
+// Replies is how many replies the model called name has given of late: 0 if it is
+// not the one that was asked last.
+func (h *History) Replies(name string) int {
+	if name != h.Setup.Model {
+		return 0
+	}
+	return h.answered
+}
+
 // Mend completes what a run that was killed has left half done. A command of
 // which nobody knows how it ended is shown to the model as that, and never run
 // again by itself. What Mend adds is committed, so that every later Replay finds

@@ -248,7 +248,7 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 		return f.failed(ctx, p, w, l.session.Task, err)
 	}
 	defer model.Close()
-	model.Continue(l.history.Shape(), l.history.Misses())
+	model.Continue(l.history.Shape(), l.history.Misses(), l.history.Replies(c.Model.Name))
 	a := w.agent(model, gates)
 	a.Notify = f.notify(p)
 	return a.Resume(ctx, &l.history)

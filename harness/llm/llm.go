@@ -85,6 +85,7 @@ type Model struct {
 	send  func(ctx context.Context, req any, s *sink) (Raw, window.Usage, error)
 	count func(ctx context.Context, text string) (int, error)
 	close func() error
+	skip  func(replies int) // of a script: those that were given already
 
 	mu     sync.Mutex
 	info   Info

@@ -20,8 +20,12 @@ func (c Config) As(wire json.RawMessage) (Config, error) {
 
 // Continue takes up the form in which calls were asked for last, and how many
 // replies in a row have held none since: shape is that of the newest Reply. What
-// the settings say of the form counts more, and what the server says.
-func (m *Model) Continue(shape string, misses int) {
+// the settings say of the form counts more, and what the server says. A script
+// goes on after the replies that it gave.
+func (m *Model) Continue(shape string, misses, replies int) {
+	if m.skip != nil {
+		m.skip(replies)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.info.Server == "script" || m.cfg.Constrain != "auto" {

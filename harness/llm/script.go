@@ -48,7 +48,7 @@ func openScript(path string) (*Model, error) {
 	if err := in.Err(); err != nil {
 		return nil, &ConfigError{"script:" + path, err.Error()}
 	}
-	return &Model{send: s.send, wire: wiring{Model: "script"}, info: Info{Name: "script:" + path, Server: "script", Native: true}}, nil
+	return &Model{send: s.send, skip: s.skip, wire: wiring{Model: "script"}, info: Info{Name: "script:" + path, Server: "script", Native: true}}, nil
 }
 
 // errLine says what a line of a script may be.
@@ -127,4 +127,11 @@ func (s *script) send(ctx context.Context, _ any, to *sink) (Raw, window.Usage, 
 	s.next++
 	to.text(raw.Content)
 	return raw, window.Usage{}, nil
+}
+
+// skip goes to the reply after the first n.
+func (s *script) skip(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = min(n, len(s.replies))
 }
