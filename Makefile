@@ -1,10 +1,12 @@
 # make demo: repair a small program with a local model, from nothing.
 # make test: everything that must hold.
+# make robust SECONDS=600, make kills KILLS=500: the two tests that run as long as
+# one likes.
 
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test check lint install clean
+.PHONY: build demo test check lint robust kills install clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/tether ./cmd/tether
@@ -28,6 +30,14 @@ lint:
 # two cores slow each other down.
 check:
 	$(GO) test -race -count=1 -p 1 -timeout 20m ./...
+	$(GO) vet -tags failpoint ./...
+	$(GO) test -tags failpoint -count=1 -run 'TestRobust|TestKillLoop' -v ./cmd/tether
+
+robust:
+	$(GO) test -tags failpoint -count=1 -timeout 0 -run TestRobust -v ./cmd/tether -robust.seconds=$(or $(SECONDS),60)
+
+kills:
+	$(GO) test -tags failpoint -count=1 -timeout 0 -run TestKillLoop -v ./cmd/tether -kills=$(or $(KILLS),500)
 
 install: build
 	install -D bin/tether $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/tether
