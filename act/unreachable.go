@@ -16,6 +16,10 @@ var resolver = regexp.MustCompile(`(?i)could ?n.t resolve host|could not resolve
 	`enotfound|eai_again|network is unreachable|enetunreach|nodename nor servname|failed to lookup address|` +
 	`dns error|bad address|module lookup disabled by goproxy=off`)
 
+// unfetched matches what package managers print when they are told that there is
+// no network and what was fetched before is not enough.
+var unfetched = regexp.MustCompile(`(?i)cache/download/\S+\.lock: read-only file system|enotcached|you're using offline mode|\(from versions: none\)`)
+
 // proxied matches what programs print when the proxy refuses a tunnel.
 var proxied = regexp.MustCompile(`(?i)is not on the list of allowed hosts|connect tunnel failed, response 403|tunnel connection failed: 403|proxyconnect|403 forbidden|received http code 403 from proxy`)
 
@@ -38,7 +42,7 @@ func unreachable(p sandbox.Policy, o sandbox.Outcome) string {
 			hosts = append(hosts, "…")
 		}
 		return fmt.Sprintf("Only these hosts may be reached: %s", strings.Join(hosts, ", "))
-	case p.Network != sandbox.NetProxy && lost:
+	case p.Network != sandbox.NetProxy && (lost || unfetched.MatchString(o.Output)):
 		return "There is no network here: use what is installed."
 	}
 	return ""
