@@ -19,11 +19,20 @@ import (
 var doctorCommand = &subcommand{
 	Name:    "doctor",
 	Summary: "check what is missing here",
-	Detail:  "Checks what tether needs and says how to get what is missing. Exit status 1 if\nsomething needed is missing.",
+	Detail: `Checks what tether needs and says how to get what is missing. Exit status 1 if
+something needed is missing. --sandbox tries, harmlessly and in a folder of its own,
+what a command must not be able to do, and prints what was held; exit status 1 if
+something was not.`,
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		asJSON := fs.Bool("json", false, "print one JSON object")
 		dir := fs.StringP("dir", "C", ".", "the workspace")
-		return func(ctx context.Context, p *program, _ []string) error { return doctor(ctx, p, *dir, *asJSON) }
+		box := fs.Bool("sandbox", false, "try what the sandbox promises")
+		return func(ctx context.Context, p *program, _ []string) error {
+			if *box {
+				return tryBox(ctx, p, *dir, *asJSON)
+			}
+			return doctor(ctx, p, *dir, *asJSON)
+		}
 	},
 }
 

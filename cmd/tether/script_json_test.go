@@ -25,6 +25,7 @@ var shapes = map[string]string{
 		"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""]}}`,
 	"ls":     `{"v":1,"session":"","state":"","task":"","model":"","started":"","age_seconds":0,"stop":"","exit":0,"steps":0,"gates":[{"cmd":"","status":0,"tries":0}]}`,
 	"doctor": `{"v":1,"ok":true,"checks":[{"name":"","ok":true,"needed":true,"found":""}]}`,
+	"trials": `{"v":1,"ok":true,"sandbox":"","network":"","trials":[{"name":"","promise":"","held":true,"seen":""}]}`,
 	"event":  `{"v":1,"type":""}`,
 }
 
