@@ -17,7 +17,7 @@ func TestFindTools(t *testing.T) {
 	home, far := filepath.Join(base, "home"), filepath.Join(base, "far")
 	for _, f := range []string{"home/.local/bin/x", "home/.cargo/bin/x", "home/.cargo/registry/index/x", "home/.cargo/registry/src/x", "home/.cargo/credentials.toml",
 		"home/go/pkg/mod/x", "home/.pyenv/versions/x", "home/.nvm/x", "home/.ssh/id", "home/.npm/_cacache/x", "home/.aws/pkg/mod/x",
-		"far/mod/x", "far/go/pkg/mod/x", "far/cargo/bin/x", "far/cargo/registry/cache/x", "far/cargo/credentials", "far/rustup/toolchains/x", "far/empty/x",
+		"far/mod/x", "far/go/bin/x", "far/go/pkg/mod/x", "far/cargo/bin/x", "far/cargo/registry/cache/x", "far/cargo/credentials", "far/rustup/toolchains/x", "far/empty/x",
 		"far/venv/bin/python", "far/venv/lib/x", "far/venv/pyvenv.cfg", "far/venv/secret/x", "home/conda/bin/python", "home/conda/conda-meta/x", "home/conda/.condarc",
 		"far/goroot/bin/go", "far/goroot/src/runtime/x", "far/goroot/pkg/tool/x"} {
 		write(t, filepath.Join(base, f), "")
@@ -31,8 +31,8 @@ func TestFindTools(t *testing.T) {
 		told  []string
 	}{
 		"usual":        {},
-		"GOPATH":       {env: map[string]string{"GOPATH": far + "/go:/x"}, gone: []string{"go/pkg/mod"}, extra: []tool{{far + "/go/pkg/mod", home + "/go/pkg/mod"}}},
-		"GOMODCACHE":   {env: map[string]string{"GOPATH": far + "/go", "GOMODCACHE": far + "/mod"}, gone: []string{"go/pkg/mod"}, extra: []tool{{far + "/mod", home + "/go/pkg/mod"}}},
+		"GOPATH":       {env: map[string]string{"GOPATH": far + "/go:/x"}, gone: []string{"go/pkg/mod"}, extra: []tool{{far + "/go/pkg/mod", home + "/go/pkg/mod"}, {far + "/go/bin", far + "/go/bin"}}},
+		"GOMODCACHE":   {env: map[string]string{"GOPATH": far + "/go", "GOMODCACHE": far + "/mod"}, gone: []string{"go/pkg/mod"}, extra: []tool{{far + "/mod", home + "/go/pkg/mod"}, {far + "/go/bin", far + "/go/bin"}}},
 		"relative":     {env: map[string]string{"GOMODCACHE": "mod", "RUSTUP_HOME": "rustup"}},
 		"whole home":   {env: map[string]string{"GOMODCACHE": home, "PYENV_ROOT": home}, gone: []string{"go/pkg/mod", ".pyenv"}},
 		"machine":      {env: map[string]string{"GOMODCACHE": "/", "PYENV_ROOT": base}, gone: []string{"go/pkg/mod", ".pyenv"}},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // tool is a folder of the host that holds programs or packages and no secrets. It is shown read-only.
@@ -15,7 +16,7 @@ type tool struct {
 // programFolders are the places, relative to the home directory, where people install programs. Each is shown where it is: scripts
 // name their interpreter by its path. Never the whole of .cargo, .config, .local or .npm: those hold tokens.
 var programFolders = []string{
-	".local/bin", ".local/lib", "go/bin",
+	".local/bin", ".local/lib",
 	".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs", // what links in .local/bin lead to
 	".local/share/fnm", ".volta", ".asdf", ".rbenv", ".sdkman/candidates", ".deno/bin", ".ghcup",
 	"/home/linuxbrew/.linuxbrew",
@@ -40,6 +41,7 @@ var toolHomes = []struct {
 	{"NVM_DIR", ".nvm", "", "versions", false},
 	{"PYENV_ROOT", ".pyenv", "", "versions", true},
 	{"BUN_INSTALL", ".bun", "bin", "", false},
+	{"GOPATH", "go", "bin", "", false},
 }
 
 // packageCaches are folders of downloaded packages that are of use read-only. Wherever the user has them, they are shown
@@ -72,7 +74,7 @@ func findTools(h host, getenv func(string) string) (tools []tool, told []string)
 	}
 	for _, t := range toolHomes {
 		usual := filepath.Join(h.Home, t.usual)
-		dir := moved(getenv(t.env), usual)
+		dir := moved(first(getenv(t.env)), usual)
 		path := filepath.Join(dir, t.part)
 		if t.mark != "" && !isDir(filepath.Join(dir, t.mark)) || !b.add(path, path) {
 			continue
@@ -135,12 +137,17 @@ func (b *toolbox) add(from, at string) bool {
 // cacheFolder returns where the user has a package cache.
 func cacheFolder(env, below []string, usual string, getenv func(string) string) string {
 	for i, name := range env {
-		list := filepath.SplitList(getenv(name)) // GOPATH may be a list, whose first is the one to download to
-		if len(list) > 0 && filepath.IsAbs(list[0]) {
-			return filepath.Join(list[0], below[i])
+		if dir := first(getenv(name)); filepath.IsAbs(dir) {
+			return filepath.Join(dir, below[i])
 		}
 	}
 	return usual
+}
+
+// first returns the first folder of a list: GOPATH may be one, whose first is where Go downloads and installs.
+func first(list string) string {
+	dir, _, _ := strings.Cut(list, string(filepath.ListSeparator))
+	return dir
 }
 
 // moved returns the folder that a variable names, or the usual one.
