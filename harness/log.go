@@ -19,7 +19,7 @@ const (
 	kindVain    = "vain"    // Vain: its command had no effect and leaves no turn
 	kindTurn    = "turn"    // Turned: what the model is shown of a step
 	kindGate    = "gate"    // GateResult
-	kindStop    = "stop"    // Outcome
+	kindStop    = "stop"    // Ended
 	kindNetwork = "network" // Asked: what the proxy answered
 	kindResume  = "resume"  // Setup: what it is from here on; System and Prompt only if they were lost
 	kindMessage = "message" // Said: what a person has to say in the middle
@@ -142,6 +142,12 @@ type Vain struct {
 	Obs    string `json:"obs"`
 	Step   int    `json:"step"`
 	Output string `json:"output"`
+}
+
+// Ended is how a run ended, and how it left the workspace.
+type Ended struct {
+	Outcome
+	Tree string `json:"tree,omitempty"` // is another one when files have changed
 }
 
 // Said is what a person has to say in the middle of a task.

@@ -30,6 +30,7 @@ type History struct {
 	orphan   string        // the observation of a command that has no turn yet
 	gate     bool          // a gate has failed since the newest turn
 	answered int           // replies of the model that was asked last
+	tree     string        // how the newest run left the workspace; "" if it was killed
 	spoken   bool          // a person has said something since the newest run
 	earlier  time.Duration // of the runs before the newest one
 	began    time.Time     // the newest run, and
@@ -115,10 +116,10 @@ func (h *History) take(e memory.Event) error {
 		}
 		return err
 	case kindStop:
-		var o Outcome
-		err := json.Unmarshal(e.Body, &o)
+		var end Ended
+		err := json.Unmarshal(e.Body, &end)
 		if err == nil {
-			h.Outcome = &o
+			h.Outcome, h.tree = &end.Outcome, end.Tree
 		}
 		return err
 	}
@@ -128,7 +129,7 @@ func (h *History) take(e memory.Event) error {
 // setUp takes how a run of the session was made: the first one, or one that went
 // on with it.
 func (h *History) setUp(e memory.Event) error {
-	h.Outcome, h.spoken = nil, false
+	h.Outcome, h.tree, h.spoken = nil, "", false
 	var now Setup // not into the old one: requests point into that
 	if err := json.Unmarshal(e.Body, &now); err != nil {
 		return err

@@ -220,6 +220,10 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 		now.System, now.Prompt, now.Shell = r.parts.System, r.parts.Task, r.shell
 	}
 	r.look(ctx)
+	if h.tree != "" && h.tree != r.tree() {
+		r.lost() // what was in vain may be right now, and what failed may succeed
+		a.tell(Event{Type: EventWarning, N: max(h.steps, 1), Output: "files of the workspace have changed since"})
+	}
 	return r, r.log(ctx, kindResume, now)
 }
 

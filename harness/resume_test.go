@@ -556,3 +556,36 @@ func TestResumeNames(t *testing.T) {
 		t.Errorf("a command that is no longer granted ends with %d", h.Turns[2].Status)
 	}
 }
+
+// TestResumeAfterAChange: what a person changes between two runs is told, and
+// what failed before may be run again at once.
+func TestResumeAfterAChange(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		p := newPlace(t, nil)
+		m := &tape{replies: calls("test -f right.txt", "test -f right.txt", "test -f right.txt", "done"), until: 1}
+		if _, err := p.do(m); !errors.Is(err, errAway) {
+			t.Fatal(err)
+		}
+		if changed {
+			if err := os.WriteFile(filepath.Join(p.ws, "right.txt"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.until = 0
+		var told []string
+		_, err := p.resume(m, func(a *harness.Agent) {
+			a.Notify = func(e harness.Event) {
+				if e.Type == harness.EventWarning {
+					told = append(told, e.Output)
+				}
+			}
+		})
+		h := p.history()
+		if ran := h.Turns[1].Status == act.OK; err != nil || ran != changed {
+			t.Errorf("changed %v: the same command again gives %+v, %v", changed, h.Turns[1], err)
+		}
+		if said := strings.Contains(strings.Join(told, "\n"), "files of the workspace have changed since"); said != changed {
+			t.Errorf("changed %v: told %q", changed, told)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type run struct {
 	spent   time.Duration   // by earlier runs of the session
 	changed func() []string // files that differ from the start of this run
 	before  []string        // files that earlier runs changed
+	tree    func() string   // is another one when files of the workspace have changed
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
 	logErr  error           // of an effect that could not be recorded
@@ -51,7 +52,7 @@ func (r *run) frame(ctx context.Context, task string) error {
 
 // newRun is a run of which nothing has happened.
 func (a *Agent) newRun(task string) *run {
-	r := &run{Agent: a, started: time.Now(), changed: func() []string { return nil }}
+	r := &run{Agent: a, started: time.Now(), changed: func() []string { return nil }, tree: func() string { return "" }}
 	r.outcome = Outcome{V: 1, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network, Gates: []GateResult{}, Changed: []string{}, Planted: []string{}}
 	for _, g := range a.Gates {
 		r.outcome.Gates = append(r.outcome.Gates, GateResult{Cmd: g.Cmd})
@@ -80,6 +81,7 @@ func (r *run) look(ctx context.Context) {
 	r.watch()
 	files := r.Shell.Env.Box.Files()
 	before := files.Snapshot(ctx)
+	r.tree = func() string { return files.Snapshot(context.Background()).Sum() }
 	r.changed = func() []string { return before.Changed(files.Snapshot(context.Background())) }
 }
 
@@ -298,7 +300,7 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 		o.Error = err.Error()
 	}
 	o.Changed = append([]string{}, r.differ()...)
-	logged := r.log(context.Background(), kindStop, o)
+	logged := r.log(context.Background(), kindStop, Ended{*o, r.tree()})
 	r.tell(Event{Type: EventResult, Result: o})
 	return *o, errors.Join(err, r.logErr, logged)
 }

@@ -324,6 +324,9 @@ func TestSnapshot(t *testing.T) {
 		write(t, filepath.Join(root, name), "text")
 	}
 	before := f.Snapshot(t.Context())
+	if f.Snapshot(t.Context()).Sum() != before.Sum() {
+		t.Error("nothing has changed, and the sum is another one")
+	}
 	if changed := before.Changed(f.Snapshot(t.Context())); len(changed) != 0 || !before.Complete() {
 		t.Errorf("nothing happened, but %q", changed)
 	}
@@ -342,6 +345,9 @@ func TestSnapshot(t *testing.T) {
 		}
 	}
 	got := before.Changed(f.Snapshot(t.Context()))
+	if f.Snapshot(t.Context()).Sum() == before.Sum() {
+		t.Error("much has changed, and the sum is the same")
+	}
 	if want := []string{"edited", "empty/", "gone", "mode", "new/file", "new/inner/", "sub/edited", "touched"}; !slices.Equal(got, want) {
 		t.Errorf("changed %q, want %q", got, want)
 	}

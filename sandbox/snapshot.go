@@ -2,7 +2,10 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -78,6 +81,17 @@ func (s *Snapshot) folder(root *os.Root, dir string, queue *[]string) (int, erro
 // unreadable reports whether a folder could not be opened for a reason that concerns only itself.
 func unreadable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+// Sum is the same for two snapshots between which nothing has changed, and most
+// likely another one if something has. It can be kept, where a snapshot is too
+// large to be.
+func (s Snapshot) Sum() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		fmt.Fprintf(h, "%q %v\n", name, s.files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Complete reports whether the whole workspace was seen. Otherwise Changed says nothing about the rest.

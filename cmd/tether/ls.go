@@ -77,7 +77,8 @@ func listSessions(ctx context.Context, p *program, dir string, n int, asJSON boo
 	return nil
 }
 
-// listing is what is known of a session. Of one that has no end the log is read.
+// listing is what is known of a session. Of one whose newest run has no end, or
+// did not begin, the log is read.
 func listing(ctx context.Context, store *memory.Store, s memory.Session) (listed, error) {
 	l := listed{
 		V: 1, Session: s.ID, Task: s.Task, Model: s.Model, From: s.From, Started: s.Started, Age: int64(time.Since(s.Started).Seconds()),
@@ -89,10 +90,10 @@ func listing(ctx context.Context, store *memory.Store, s memory.Session) (listed
 	l.State = stateOf(l.Stop, l.PID != 0)
 	if s.End != "" {
 		var o harness.Outcome
-		if json.Unmarshal([]byte(s.End), &o) == nil && o.Gates != nil {
+		if json.Unmarshal([]byte(s.End), &o) == nil && o.Gates != nil && o.Steps > 0 {
 			l.Steps, l.Gates = o.Steps, o.Gates
+			return l, nil
 		}
-		return l, nil
 	}
 	events, err := store.Events(ctx, s.ID)
 	h := harness.Replay(events)

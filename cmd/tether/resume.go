@@ -69,6 +69,9 @@ func (f *runFlags) goOn(ctx context.Context, p *program, id, said string) error 
 		return f.refuse(ctx, p, l, err)
 	}
 	out, err := f.carryOn(ctx, p, l)
+	if said != "" && out.Steps == 0 {
+		fmt.Fprintf(p.Err, "tether: what you said is kept; go on with: tether resume %s\n", l.session.ID)
+	}
 	return f.report(p, out, err)
 }
 
@@ -112,6 +115,10 @@ func (f *runFlags) take(ctx context.Context, p *program, id string) (*left, erro
 		return l, err
 	}
 	l.history = harness.Replay(events)
+	if l.history.ByHand() {
+		l.close()
+		return l, usagef("session %s is of commands that were given by hand, and no model works on it", l.session.ID)
+	}
 	if l.config, err = f.asBefore(c, l); err != nil {
 		l.close()
 	}
