@@ -74,10 +74,10 @@ func (s *Store) explain(what string, err error) error {
 		hint = "; make it and its folder writable, or choose another state directory"
 	case code == sqliteBusy:
 		hint = held(err)
-	case isFull(err):
-		hint = "; free some space and try again: nothing was half-written"
 	case code == sqliteIOErr: // SQLite's words for a full disk, too, where it makes its shared memory
 		hint = "; the disk is full or broken: free some space and try again, or choose another state directory with TETHER_STATE"
+	case isFull(err):
+		hint = "; free some space and try again: nothing was half-written"
 	case code == sqliteCorrupt, code == sqliteNotADB:
 		hint = "; it is damaged: nothing more is written to it; see what is lost with: tether fsck"
 	}
