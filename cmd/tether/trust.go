@@ -21,6 +21,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"tether/act"
 )
 
 // A trust is one consent: this content of the tether.toml of that workspace may
@@ -87,7 +89,7 @@ func keysOf(wider []widening) string {
 // than the current folder.
 func dirFlag(file string) string {
 	if dir := filepath.Dir(file); dir != "." {
-		return " --dir " + dir
+		return " --dir " + act.Quote(dir)
 	}
 	return ""
 }
@@ -266,7 +268,7 @@ func (p *program) widenedBy(file string) (string, []widening, error) {
 
 // showFile prints the file, and below it what it would allow.
 func showFile(w io.Writer, file, text string, wider []widening) {
-	fmt.Fprintf(w, "%s\nsha256 %s\n\n", file, fingerprint(text))
+	fmt.Fprintf(w, "%s\nsha256 %s\n\n", visible(file), fingerprint(text))
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(w, "  | %s\n", visible(strings.TrimSuffix(line, "\n")))
 	}
