@@ -14,7 +14,7 @@ type Stop string
 const (
 	Done        Stop = "done"        // every gate passed
 	GateFailed  Stop = "gate_failed" // a gate failed and the tries are spent
-	GateError   Stop = "gate_error"  // a gate could not be run, and the tries are spent
+	GateError   Stop = "gate_error"  // a gate could not judge (not run, or its files were changed), and the tries are spent
 	Steps       Stop = "steps"       // out of steps
 	Time        Stop = "time"        // out of time
 	Tokens      Stop = "tokens"      // out of tokens
