@@ -65,6 +65,9 @@ func (s *Store) explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if _, told := errors.AsType[*explained](err); told {
+		return err // by what was done within this
+	}
 	hint := ""
 	switch code := sqliteCode(err); {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -81,8 +84,14 @@ func (s *Store) explain(what string, err error) error {
 	case code == sqliteCorrupt, code == sqliteNotADB:
 		hint = "; it is damaged: nothing more is written to it; see what is lost with: tether fsck"
 	}
-	return fmt.Errorf("%s state %s: %w%s", what, s.path, err, hint)
+	return &explained{fmt.Errorf("%s state %s: %w%s", what, s.path, err, hint)}
 }
+
+// explained is an error that says all that explain does.
+type explained struct{ error }
+
+// Unwrap is the error in its words.
+func (e *explained) Unwrap() error { return e.error }
 
 // isGuarded reports whether err is one of those that say themselves what can be
 // done.
