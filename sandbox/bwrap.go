@@ -202,7 +202,8 @@ func (v *vector) bind(h host, option string, fd int, path string) {
 }
 
 // limits are those of one command, set inside the namespaces: outside, they would count the user's other processes. There
-// is none on address space, which V8, the JVM and sanitizers reserve by the terabyte.
+// is none on address space, which V8, the JVM and sanitizers reserve by the terabyte. One byte of core is no core file,
+// and a word to the kernel (fs/coredump.c) not to start the host's collector of cores, which runs as root: with 0 it does.
 var limits = []struct {
 	name  string // as prlimit has it
 	value uint64
@@ -210,7 +211,7 @@ var limits = []struct {
 	unit  uint64 // bytes in one of ulimit's
 }{
 	{"nproc", 512, "u p", 1},
-	{"core", 0, "c", 512},
+	{"core", 1, "c", 512},
 	{"nofile", 4096, "n", 1},
 	{"fsize", 1 << 30, "f", 512},
 	{"memlock", 64 << 10, "l", 1024},

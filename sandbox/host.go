@@ -139,7 +139,8 @@ func account() (name, dir string) {
 // hardLimits returns what this process may not exceed. A limit of ours above one of them would be refused.
 func hardLimits() map[string]uint64 {
 	hard := map[string]uint64{}
-	for name, n := range map[string]int{"nproc": unix.RLIMIT_NPROC, "nofile": unix.RLIMIT_NOFILE, "fsize": unix.RLIMIT_FSIZE, "memlock": unix.RLIMIT_MEMLOCK} {
+	for name, n := range map[string]int{"nproc": unix.RLIMIT_NPROC, "core": unix.RLIMIT_CORE, "nofile": unix.RLIMIT_NOFILE,
+		"fsize": unix.RLIMIT_FSIZE, "memlock": unix.RLIMIT_MEMLOCK} {
 		var r unix.Rlimit
 		if unix.Getrlimit(n, &r) == nil {
 			hard[name] = r.Max
