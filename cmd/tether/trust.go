@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -289,7 +290,7 @@ func visible(s string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\t' || r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r):
+		case r == '\t' || r == ' ' || strconv.IsGraphic(r) && !unicode.IsSpace(r):
 			b.WriteRune(r)
 		default:
 			b.WriteString(strings.Trim(fmt.Sprintf("%+q", r), "'"))
