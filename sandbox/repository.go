@@ -61,9 +61,15 @@ func submodule(dir, work string) bool {
 }
 
 // hookFolder returns the folder of the workspace, relative to it, from which git takes its hooks by core.hooksPath: what
-// a command writes there runs at the next commit. It is "" for the usual one, which lies in .git.
-func hookFolder(root, gitDir string) string {
-	dir := gitValue(filepath.Join(gitDir, "config"), "core", "hookspath")
+// a command writes there runs at the next commit. It is "" for the usual one, which lies in .git. The settings of the
+// repository come before those of the user.
+func hookFolder(root, gitDir, home string) string {
+	dir := ""
+	for _, file := range []string{gitDir + "/config", home + "/.gitconfig", home + "/.config/git/config"} {
+		if dir = gitValue(file, "core", "hookspath"); dir != "" {
+			break
+		}
+	}
 	if dir == "" {
 		return ""
 	}

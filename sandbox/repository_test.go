@@ -100,18 +100,22 @@ func TestNestedRepositories(t *testing.T) {
 
 // What core.hooksPath names is run by git at the next commit.
 func TestHooksPath(t *testing.T) {
-	for value, want := range map[string]string{".husky/_": ".husky", "hooks": "hooks", "a/hooks/": "a/hooks", "../x": "", "/etc/hooks": "", ".": "", "": ""} {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	write(t, filepath.Join(home, ".gitconfig"), "[core]\n\thooksPath = of-user\n")
+	for value, want := range map[string]string{".husky/_": ".husky", "hooks": "hooks", "a/hooks/": "a/hooks", "../x": "", "/etc/hooks": "", ".": "", "": "of-user"} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, ".git/HEAD"), "ref: refs/heads/main\n")
 		write(t, filepath.Join(root, ".git/config"), "[core]\n\thooksPath = "+value+"\n")
 		write(t, filepath.Join(root, ".husky/pre-commit"), "original")
 		write(t, filepath.Join(root, "hooks/pre-commit"), "original")
 		write(t, filepath.Join(root, "a/hooks/pre-commit"), "original")
-		if got := hookFolder(root, filepath.Join(root, ".git")); got != want {
+		if got := hookFolder(root, filepath.Join(root, ".git"), home); got != want {
 			t.Errorf("%q: %q, want %q", value, got, want)
 		}
+		write(t, filepath.Join(root, "of-user/pre-commit"), "original")
 		b := newBox(t, Policy{Root: root})
-		for _, dir := range []string{".husky", "hooks", "a/hooks"} {
+		for _, dir := range []string{".husky", "hooks", "a/hooks", "of-user"} {
 			if o := shell(t, b, "echo evil > "+dir+"/pre-commit"); (o.Status == 0) == (dir == want) {
 				t.Errorf("hooksPath %q: writing %s: %+v", value, dir, o)
 			}

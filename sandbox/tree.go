@@ -46,7 +46,7 @@ func inspect(p Policy, h host) (tree, error) {
 		return t, err
 	}
 	if p.Profile != Full {
-		if err := t.git(p); err != nil {
+		if err := t.git(p, h); err != nil {
 			return t, err
 		}
 		for _, name := range protected[1:] {
@@ -92,7 +92,7 @@ func (t *tree) outside(p Policy, dir string) {
 
 // git protects the repository as a whole, and the folder of its hooks where that is another one. Where there is none, an
 // empty folder stands in, so that none can be planted and git goes on to find the one of a parent folder.
-func (t *tree) git(p Policy) error {
+func (t *tree) git(p Policy, h host) error {
 	fi, err := plain(p.Root, gitName)
 	file := filepath.Join(p.Root, gitName)
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *tree) git(p Policy) error {
 	if len(t.GitDirs) > 0 {
 		file = t.GitDirs[0]
 	}
-	if hooks := hookFolder(p.Root, file); hooks != "" {
+	if hooks := hookFolder(p.Root, file, h.Home); hooks != "" {
 		return t.protect(p, hooks)
 	}
 	return nil
