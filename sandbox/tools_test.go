@@ -76,7 +76,7 @@ func TestTools(t *testing.T) {
 				t.Logf("%s is missing here (for this user): not tried", tt.program)
 				return
 			}
-			b := newBox(t, Policy{Cache: cache, Timeout: 5 * time.Minute})
+			b := newBox(t, Policy{Cache: cache, Timeout: 10 * time.Minute}) // a standard library is compiled, maybe on a busy machine
 			for name, text := range tt.files {
 				write(t, filepath.Join(b.Policy().Root, name), text)
 			}
