@@ -13,8 +13,8 @@ type tool struct {
 	At   string // where a command finds it
 }
 
-// programFolders are the places, relative to the home directory, where people install programs. Each is shown where it is: scripts
-// name their interpreter by its path. Never the whole of .cargo, .config, .local or .npm: those hold tokens.
+// programFolders are the places, relative to the home directory, where people install programs. Each is shown where it
+// is: scripts name their interpreter by its path. Never the whole of .cargo, .config, .local or .npm: those hold tokens.
 var programFolders = []string{
 	".local/bin", ".local/lib",
 	".local/share/uv/python", ".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs", // what links in .local/bin lead to
