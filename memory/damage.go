@@ -52,8 +52,8 @@ func (e *DamageError) Error() string {
 // looked at whole, of a large one as much as that: the rest is for tether fsck.
 const checkTime = 10 * time.Millisecond
 
-// samples is how many events, and how many texts of the index, are checked
-// beside the structure if there is time.
+// samples is how many of the newest events, of the others and of the texts of the
+// index are checked beside the structure.
 const samples = 16
 
 // sample looks for damage, in a bounded time. What is only derived is made
@@ -118,20 +118,22 @@ func onlyIndex(bad []string) bool {
 	return true
 }
 
-// sampleEvents checks the newest events and some others against their hashes.
+// sampleEvents checks the newest events against their hashes, however long that
+// takes, and as many others if there is time: so a store that has just begun is
+// checked whole, and each event soon after it was written.
 func (s *Store) sampleEvents(ctx context.Context, enough time.Time) error {
 	h, err := s.last(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range int64(samples) {
-		if i >= h.seq || i > 0 && time.Now().After(enough) {
-			break
+	for seq := h.seq; seq > max(0, h.seq-samples); seq-- {
+		if err := s.checkEvent(ctx, seq); err != nil {
+			return err
 		}
-		for _, seq := range []int64{h.seq - i, 1 + rand.Int64N(h.seq)} {
-			if err := s.checkEvent(ctx, seq); err != nil {
-				return err
-			}
+	}
+	for i := 0; i < samples && h.seq > 0 && time.Now().Before(enough); i++ {
+		if err := s.checkEvent(ctx, 1+rand.Int64N(h.seq)); err != nil {
+			return err
 		}
 	}
 	return nil
