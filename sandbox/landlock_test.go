@@ -65,9 +65,11 @@ func TestLandlockRoot(t *testing.T) {
 	if asNobody(t) {
 		return
 	}
-	again(t, "TestLandlockFiles", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}})
+	for _, test := range []string{"TestLandlockFiles", "TestLandlockSockets"} {
+		again(t, test, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}})
+	}
 }
 
 // landlockBox makes a box with that profile. A kernel without Landlock must refuse; then there is no box, and the fence
@@ -153,7 +155,7 @@ func TestLandlockSockets(t *testing.T) {
 	b.host.Tools = append(b.host.Tools, tool{exe, exe}) // the attempts are this program's
 	for name, want := range map[string]syscall.Errno{"vsock": unix.EACCES, "unix": unix.EACCES, "udp": unix.EACCES, "mptcp": unix.EACCES, "socketpair": 0,
 		"packet pair": unix.EAFNOSUPPORT,
-		"tiocsti":     unix.EPERM, "unshare": unix.EPERM, "create": unix.EPERM, "plain": 0} {
+		"tiocsti":     unix.EPERM, "unshare": unix.EPERM, "create": unix.EPERM, "plain": 0, "capabilities": 0} {
 		o := do(t, b, Cmd{Argv: []string{exe, inside, name}})
 		text := "<nil>"
 		if want != 0 {
@@ -187,6 +189,11 @@ func attemptSocket(name string) error {
 		_, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
 	case "packet pair":
 		_, err = unix.Socketpair(unix.AF_INET, unix.SOCK_STREAM, 0)
+	case "capabilities":
+		header, have := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+		if err = unix.Capget(&header, &have[0]); err == nil && have != [2]unix.CapUserData{} {
+			err = fmt.Errorf("%+v", have)
+		}
 	case "socketpair":
 		_, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	default:
