@@ -26,7 +26,8 @@
 //  6. sandbox runs everything that is not a built-in under bubblewrap, and is the
 //     jail through which the built-ins touch files.
 //  7. memory has committed the intent before and the result after. From its
-//     events harness/replay.go computes every window again: tether show.
+//     events harness/replay.go computes every window again: tether show. And
+//     harness/resume.go goes on from there, as if the session had never stopped.
 //
 // skills holds advice a model can ask for, with the checks that prove it was
 // followed.
