@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -126,43 +127,48 @@ func (s *Store) sampleEvents(ctx context.Context, enough time.Time) error {
 	if err != nil {
 		return err
 	}
-	for seq := h.seq; seq > max(0, h.seq-samples); seq-- {
-		if err := s.checkEvent(ctx, seq); err != nil {
-			return err
-		}
+	if err := s.checkEvents(ctx, max(1, h.seq-samples+1), h.seq); err != nil {
+		return err
 	}
 	for i := 0; i < samples && h.seq > 0 && time.Now().Before(enough); i++ {
-		if err := s.checkEvent(ctx, 1+rand.Int64N(h.seq)); err != nil {
+		seq := 1 + rand.Int64N(h.seq)
+		if err := s.checkEvents(ctx, seq, seq); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkEvent checks one event and how it follows the one before it.
-func (s *Store) checkEvent(ctx context.Context, seq int64) error {
-	rows, err := s.reader.QueryContext(ctx, chain+" WHERE seq IN (?, ?) ORDER BY seq", seq-1, seq)
+// checkEvents checks the events from first to last, and how the first follows
+// the one before it.
+func (s *Store) checkEvents(ctx context.Context, first, last int64) error {
+	rows, err := s.reader.QueryContext(ctx, chain+" WHERE seq BETWEEN ? AND ? ORDER BY seq", first, last)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	last := []byte{}
-	found := false
-	for rows.Next() {
+	before := []byte{}
+	if first > 1 {
+		err := s.reader.QueryRowContext(ctx, "SELECT hash FROM event WHERE seq = ?", first-1).Scan(&before)
+		if errors.Is(err, sql.ErrNoRows) {
+			return &ChainError{first - 1, "it is missing"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	seq := first
+	for ; rows.Next(); seq++ {
 		e, prev, hash, err := scanLink(rows)
 		if err != nil {
 			return &ChainError{seq, err.Error()}
 		}
-		if e.Seq != seq {
-			last = hash
-			continue
-		}
-		found = true
-		if cause := e.fault(seq, last, prev, hash); cause != "" {
+		if cause := e.fault(seq, before, prev, hash); cause != "" {
 			return &ChainError{seq, cause}
 		}
+		before = hash
 	}
-	if err := rows.Err(); err != nil || found {
+	if err := rows.Err(); err != nil || seq > last {
 		return err
 	}
 	return &ChainError{seq, "it is missing"}
