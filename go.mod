@@ -18,14 +18,23 @@ require (
 	// Tests only: txtar archives for transcripts, and scripts against the real binary.
 	github.com/rogpeppe/go-internal v1.16.0
 
-	// The front matter of a SKILL.md is YAML.
-	go.yaml.in/yaml/v3 v3.0.6
+	// Flags as people know them: --long, -s, suggestions.
+	github.com/spf13/pflag v1.1.0
 
 	// The assembler of the seccomp filter, and a machine that runs the filter in tests.
 	golang.org/x/net v0.62.0
 
 	// System calls that the standard library lacks: pidfd, memfd, seals and the numbers for the filter.
 	golang.org/x/sys v0.50.0
+
+	// Whether somebody sits at a terminal, and how wide it is.
+	golang.org/x/term v0.48.0
+
+	// Tests only: the archive format of the transcripts.
+	golang.org/x/tools v0.52.0
+
+	// The front matter of a SKILL.md is YAML. Ollama's client links this one; its successor beside it would be 0.3 MB.
+	gopkg.in/yaml.v3 v3.0.1
 
 	// The state is SQLite with FTS5; this one needs no cgo, so the binary stays static.
 	modernc.org/sqlite v1.62.0
@@ -43,12 +52,8 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/spf13/pflag v1.1.0 // indirect
 	github.com/wk8/go-ordered-map/v2 v2.1.8 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/term v0.48.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
