@@ -24,6 +24,7 @@ var roles = map[string]func(args []string) error{
 	"try":     roleTry,
 	"lock":    roleLock,
 	"rebuild": roleRebuild,
+	"search":  roleSearch,
 }
 
 // roleAppend appends N events to a session, each after a mark, and then waits
@@ -113,7 +114,7 @@ type child struct {
 }
 
 // start starts a process in a role. It is killed at the end of the test.
-func start(t *testing.T, role string, args ...string) *child {
+func start(t testing.TB, role string, args ...string) *child {
 	t.Helper()
 	c := &child{Cmd: exec.Command(os.Args[0], args...)}
 	c.Env = append(os.Environ(), roleEnv+"="+role)

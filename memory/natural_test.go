@@ -2,10 +2,8 @@ package memory
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // natural returns n queries of ten words that stand next to each other in a
@@ -39,16 +37,4 @@ func natural(t testing.TB, s *Store, n int) []string {
 	}
 	t.Fatalf("only %d queries", len(all))
 	return nil
-}
-
-// times runs find for each query and returns the median and the 95th percentile.
-func times(queries []string, find func(string)) (p50, p95 time.Duration) {
-	var all []time.Duration
-	for _, q := range queries {
-		began := time.Now()
-		find(q)
-		all = append(all, time.Since(began))
-	}
-	slices.Sort(all)
-	return all[len(all)/2], all[len(all)*95/100]
 }

@@ -94,27 +94,25 @@ type weighed struct {
 func every(terms []weighed) string { return join(terms, " AND ") }
 
 // rare is the query for chunks that hold any of the rarest terms, as many as
-// are in no more than budget chunks together; the rarest one is always there.
-// The others decide with them which chunks come first.
+// are in no more than budget chunks together, and in how many they are; the
+// rarest one is always there. The other terms decide with them which chunks
+// come first.
 //
 // Ranking costs time for every chunk that matches: a query of ten words, any of
 // which may match, takes more than ten times as long. But without the common
 // ones among them the order is worse than that of all words.
-func rare(terms []weighed, budget int) string {
+func rare(terms []weighed, budget int) (match string, sum int) {
 	terms = slices.Clone(terms)
 	slices.SortStableFunc(terms, func(a, b weighed) int { return a.count - b.count })
-	some, sum := len(terms), 0
-	for i, t := range terms {
-		sum += t.count
-		if i > 0 && sum > budget {
-			some = i
-			break
-		}
+	some := 0
+	for some < len(terms) && (some == 0 || sum+terms[some].count <= budget) {
+		sum += terms[some].count
+		some++
 	}
 	if some == len(terms) {
-		return join(terms, " OR ")
+		return join(terms, " OR "), sum
 	}
-	return "(" + join(terms[:some], " OR ") + ") AND (" + join(terms, " OR ") + ")"
+	return "(" + join(terms[:some], " OR ") + ") AND (" + join(terms, " OR ") + ")", sum
 }
 
 func join(terms []weighed, operator string) string {

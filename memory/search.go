@@ -23,16 +23,19 @@ const (
 	defaultHits = 5
 	maxHits     = 50
 	// commonFloor is how many passages may always be ranked, which takes about
-	// 2 ms. Above 30 times as many, commonShare of the store may be: with 100,000
-	// that is 8 ms.
+	// 2 ms. Above 50 times as many, one in commonShare may be: of 100,000 that
+	// takes 4 ms.
 	commonFloor = 1000
-	commonShare = 30
+	commonShare = 50
+	// tooCommon is the part of the newest passages above which a term is left out:
+	// one in ten. Without those terms as many labelled questions are answered.
+	tooCommon = 10
 	// perSource is how many passages of one observation are hits: a long output
 	// about the matter shall not hide all others.
 	perSource = 3
-	// pool is how many passages are looked at closely for one hit. Of the labelled
-	// questions (TestRelevance) 63 % have their answer among the first five of the
-	// ranking, and 80 % among the first 20.
+	// pool is how many passages are looked at closely for one hit: the ranking of
+	// the labelled questions (TestRelevance) has 63 % of the answers among its first
+	// five passages, and 80 % among the first 20.
 	pool = 4
 	// headWeight is what a word of the heading counts beside one of the text: it
 	// stands at every passage of an output.
@@ -130,15 +133,29 @@ func (q *search) bounds(ctx context.Context) error {
 // run looks for all words and then for the rarest.
 func (q *search) run(ctx context.Context, words []string) error {
 	weights, err := q.weigh(ctx, words)
+	if err == nil {
+		weights, err = q.telling(ctx, weights)
+	}
 	if err != nil || len(weights) == 0 {
 		return err
 	}
-	for _, match := range []string{every(weights), rare(weights, q.common)} {
-		if err := q.find(ctx, match, len(weights)); err != nil {
+	match := every(weights)
+	n, err := q.count(ctx, match)
+	if err != nil {
+		return err
+	}
+	// Few need no ranking but how close the words stand, and ranking looks at
+	// every passage of every word.
+	if few := n <= pool*q.limit; n > 0 {
+		if err := q.find(ctx, match, !few && n <= q.common, len(weights)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(q.hits) == q.limit {
+		return nil
+	}
+	match, n = rare(weights, q.common)
+	return q.find(ctx, match, n <= q.common, len(weights))
 }
 
 // count returns in how many passages match is, up to one more than common ones
@@ -177,18 +194,35 @@ func (q *search) weigh(ctx context.Context, words []string) ([]weighed, error) {
 	return all, nil
 }
 
-// find adds what match, which has that many terms, finds. Where it finds very
-// much, ranking is slow and says nothing: the newest come first.
-func (q *search) find(ctx context.Context, match string, terms int) error {
-	if len(q.hits) == q.limit {
-		return nil
+// telling leaves out the terms that are in more than one in tooCommon of the
+// newest passages, unless all are: they take the most time, and tell the least.
+func (q *search) telling(ctx context.Context, all []weighed) ([]weighed, error) {
+	newest := *q
+	newest.lo = max(q.lo, q.hi-int64(q.common)+1)
+	var some []weighed
+	for _, w := range all {
+		n := 0
+		if w.count > q.common {
+			var err error
+			if n, err = newest.count(ctx, w.term); err != nil {
+				return nil, err
+			}
+		}
+		if n*tooCommon <= q.common {
+			some = append(some, w)
+		}
 	}
-	n, err := q.count(ctx, match)
-	if err != nil || n == 0 {
-		return err
+	if len(some) == 0 {
+		return all, nil
 	}
+	return some, nil
+}
+
+// find adds what match, which has that many terms, finds. What is not ranked
+// comes newest first.
+func (q *search) find(ctx context.Context, match string, ranked bool, terms int) error {
 	rank, order := "-rank", "rank"
-	if n > q.common {
+	if !ranked {
 		rank, order = "1.0", "chunk_fts.rowid DESC"
 	}
 	filter := "chunk.session = ?4"

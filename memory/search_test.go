@@ -230,7 +230,7 @@ func TestRareTerms(t *testing.T) {
 	for budget, want := range map[int]string{
 		1: "(parser) AND (" + all + ")", 54: "(parser OR go) AND (" + all + ")", 200: "(parser OR go OR error) AND (" + all + ")", 2000: all,
 	} {
-		if got := rare(terms, budget); got != want {
+		if got, _ := rare(terms, budget); got != want {
 			t.Errorf("%d: got %q, want %q", budget, got, want)
 		}
 	}
