@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -75,14 +76,19 @@ func main() {
 func watchSignals(cancel context.CancelCauseFunc) {
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	for first := true; ; first = false {
-		s := (<-c).(syscall.Signal)
-		if !first {
-			os.Exit(128 + int(s))
+	first := (<-c).(syscall.Signal)
+	cancel(map[syscall.Signal]error{syscall.SIGINT: harness.ErrInterrupted, syscall.SIGTERM: harness.ErrTerminated, syscall.SIGHUP: harness.ErrHangup}[first])
+	for at := time.Now(); ; {
+		if second := (<-c).(syscall.Signal); second != first || time.Since(at) > signalEcho {
+			os.Exit(128 + int(second))
 		}
-		cancel(map[syscall.Signal]error{syscall.SIGINT: harness.ErrInterrupted, syscall.SIGTERM: harness.ErrTerminated, syscall.SIGHUP: harness.ErrHangup}[s])
 	}
 }
+
+// signalEcho is how soon the same signal again is not a second one: timeout(1)
+// and some shells send theirs to the process and then to its group, and no hand
+// is as fast.
+const signalEcho = 100 * time.Millisecond
 
 // main runs the subcommand that args names and returns the exit status.
 func (p *program) main(ctx context.Context, args []string) int {

@@ -239,6 +239,7 @@ func TestSignals(t *testing.T) {
 		{[]syscall.Signal{syscall.SIGTERM}, 143, "terminated"},
 		{[]syscall.Signal{syscall.SIGHUP}, 129, "hangup"},
 		{[]syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, 143, ""},
+		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 130, "interrupted"}, // as timeout(1) does
 		{[]syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT, syscall.SIGINT}, 130, "interrupted"},
 	} {
 		h := newDesk(t)
