@@ -14,8 +14,9 @@ type Judge struct {
 	// "python3 test_all.py". Paths are slash separated and relative to the
 	// workspace.
 	Scripts []string
-	// Sources are patterns of the files that a well-known runner in it reads:
-	// Makefile for make, the tests for go test.
+	// Sources are patterns of what else it reads: a program that it tries and that
+	// is more likely what the task is about ("python3 hello.py"), and the files of
+	// a well-known runner, Makefile for make and the tests for go test.
 	Sources []string
 }
 
@@ -62,6 +63,13 @@ var (
 	assignment  = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	interpreter = regexp.MustCompile(`^(sh|bash|dash|zsh|ksh|ash|fish|python[\d.]*|pypy3?|node|deno|bun|ruby|perl|php|lua[\d.]*|Rscript|tclsh|pwsh)$`)
 	shellName   = regexp.MustCompile(`^(sh|bash|dash|zsh|ksh|ash|fish)$`)
+)
+
+// A program is what a task is about as often as not; a check says in its path that
+// it is one.
+var (
+	programs = regexp.MustCompile(`\.(py|js|mjs|cjs|ts|rb|pl|php|lua|R|tcl)$`)
+	checking = regexp.MustCompile(`(?i)test|check|verify|spec|valid|gate|lint|assert|(^|/)ci(/|\.)`)
 )
 
 // wrappers run what follows them; before it they may have flags and numbers.
@@ -147,9 +155,10 @@ func (w *judging) script(name string) bool {
 		return false
 	}
 	list, is := &w.found.Sources, w.isFile(rel)
-	if is {
+	switch {
+	case is && (!programs.MatchString(rel) || checking.MatchString(rel)):
 		list = &w.found.Scripts
-	} else if path.Ext(rel) == "" {
+	case !is && path.Ext(rel) == "":
 		return false // a word like any other
 	}
 	if !slices.Contains(*list, rel) {

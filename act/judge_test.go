@@ -8,7 +8,7 @@ import (
 
 // TestJudges: which files decide what comes of a gate.
 func TestJudges(t *testing.T) {
-	files := []string{"verify.sh", "test.py", "ci/check.sh", "sub/run.sh", "hello.py", "go", "test.js", ".venv/bin/pytest"}
+	files := []string{"verify.sh", "test.py", "ci/check.sh", "sub/run.sh", "hello.py", "ci/all.py", "src/city.js", "go", "test.js", ".venv/bin/pytest"}
 	const python = "**/test_*.py **/*_test.py **/conftest.py pytest.ini"
 	cases := []struct{ line, scripts, sources string }{
 		{"./verify.sh", "verify.sh", ""},
@@ -28,6 +28,9 @@ func TestJudges(t *testing.T) {
 		{"A=b python3 -W ignore test.py", "test.py", ""},
 		{"timeout -k 5 60 python3.11 test.py >out.txt 2>&1", "test.py", ""},
 		{"node --test test.js", "test.js", ""},
+		{"python3 hello.py", "", "hello.py"},
+		{"./hello.py && python3 test.py", "test.py", "hello.py"},
+		{"python3 ci/all.py; node src/city.js", "ci/all.py", "src/city.js"},
 		{"cat x | sh verify.sh", "verify.sh", ""},
 		{"'./verify.sh'", "verify.sh", ""},
 		{"make test && ./verify.sh", "verify.sh", "Makefile makefile GNUmakefile"},
