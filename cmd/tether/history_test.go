@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -144,31 +141,6 @@ func (c *checker) last() {
 	for session, ids := range c.acked {
 		c.report("unread: session %s was never read, and has %d acknowledged events", session, len(ids))
 	}
-}
-
-// loadHistory reads the lines of a history. The last line of a process that was
-// killed may be half a line; it says nothing.
-func loadHistory(t *testing.T, files ...string) (history []operation) {
-	t.Helper()
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var o operation
-			if json.Unmarshal(lines.Bytes(), &o) == nil {
-				history = append(history, o)
-			}
-		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return history
 }
 
 // TestViolations: the checker of the robustness job finds what it is for. A

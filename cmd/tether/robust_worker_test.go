@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +79,31 @@ func (h *historian) read(s *memory.Store, session string) {
 		}
 		return ids, err
 	})
+}
+
+// loadHistory reads the lines of a history. The last line of a process that was
+// killed may be half a line; it says nothing.
+func loadHistory(t *testing.T, files ...string) (history []operation) {
+	t.Helper()
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var o operation
+			if json.Unmarshal(lines.Bytes(), &o) == nil {
+				history = append(history, o)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return history
 }
 
 // perSession is how many events a session of the job has, about: reads return
