@@ -19,12 +19,13 @@ const roleEnv = "TETHER_TEST_ROLE"
 
 // roles are what such a process can do with its arguments.
 var roles = map[string]func(args []string) error{
-	"append":  roleAppend,
-	"hold":    roleHold,
-	"try":     roleTry,
-	"lock":    roleLock,
-	"rebuild": roleRebuild,
-	"search":  roleSearch,
+	"append":   roleAppend,
+	"hold":     roleHold,
+	"try":      roleTry,
+	"lock":     roleLock,
+	"rebuild":  roleRebuild,
+	"search":   roleSearch,
+	"remember": roleRemember,
 }
 
 // roleAppend appends N events to a session, each after a mark, and then waits

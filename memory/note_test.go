@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -123,6 +124,35 @@ func TestNotes(t *testing.T) {
 	}
 	intact(t, s)
 	sound(t, s, 6)
+}
+
+// roleRemember keeps a note in a process of its own.
+func roleRemember(args []string) error {
+	s, err := Open(context.Background(), args[0])
+	if err != nil {
+		return err
+	}
+	if _, err := s.Remember(context.Background(), args[1], args[2], args[3]); err != nil {
+		return err
+	}
+	fmt.Println("kept")
+	return s.Close()
+}
+
+// TestNoteOfAnotherProcess: a note is there for the next program that opens the
+// store.
+func TestNoteOfAnotherProcess(t *testing.T) {
+	path := temp(t)
+	c := start(t, "remember", path, "a", "port", "8080")
+	c.says(t, "kept")
+	c.ends(t)
+	s := at(t, path)
+	if n, err := s.Note(t.Context(), "a", "port"); err != nil || n.Text != "8080" {
+		t.Errorf("got %+v, %v", n, err)
+	}
+	if got := ids(t, s, "a", "8080", 5); len(got) != 1 {
+		t.Errorf("found %q", got)
+	}
 }
 
 func TestKeys(t *testing.T) {
