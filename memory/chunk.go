@@ -157,5 +157,7 @@ func unindex(ctx context.Context, tx *sql.Tx, e Event) error {
 // storable is text as it can be held: a string of SQLite ends at a NUL, and two
 // other characters mark what matches in a snippet.
 func storable(text string) string {
-	return strings.NewReplacer("\x00", " ", "\x02", " ", "\x03", " ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	return blanked.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
+
+var blanked = strings.NewReplacer("\x00", " ", "\x02", " ", "\x03", " ")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -143,6 +144,18 @@ func strange(ctx context.Context, db interface {
 	if err != nil || len(found) == 0 {
 		return len(found) == 0, err
 	}
+	if d, ok, err := documentOf(found[0]); !d.note { // the usual case, without making all its passages
+		return !ok || !d.holds(found[0].Session, have), err
+	}
 	want, err := passagesOf(ctx, db, found[0])
 	return !slices.Contains(want, have), err
+}
+
+// holds reports whether the lines that p names have its text.
+func (d document) holds(session string, p indexedPassage) bool {
+	text := ""
+	if p.first > 0 && p.first <= p.last && p.last <= len(d.text) {
+		text = storable(strings.Join(d.text[p.first-1:p.last], "\n"))
+	}
+	return p == indexedPassage{session, d.ref, storable(cut(d.head, maxHead)), text, d.note, p.first, p.last}
 }

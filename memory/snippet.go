@@ -101,7 +101,9 @@ func flatten(text string) (line []rune, marks []mark) {
 }
 
 // unmarked is text without the marks.
-func unmarked(text string) string { return strings.NewReplacer("\x02", "", "\x03", "").Replace(text) }
+func unmarked(text string) string { return noMarks.Replace(text) }
+
+var noMarks = strings.NewReplacer("\x02", "", "\x03", "")
 
 // oneLine is text without line ends and control characters.
 func oneLine(text string) string {
