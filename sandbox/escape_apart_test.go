@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +35,7 @@ func apart(uid int) *syscall.SysProcAttr {
 	return a
 }
 
-// runApart is process 1: it gives the namespaces a /proc, a loopback and private temporary folders, starts the trial
+// runApart is process 1: it gives the namespaces a /proc, a loopback, private terminals and temporary folders, starts the trial
 // without any right, and takes every process along when it ends.
 func runApart() int {
 	time.AfterFunc(2*time.Minute, func() { os.Exit(1) }) // every trial is bounded; this is for those that are not
@@ -109,6 +108,13 @@ func furnish(tr trial) error {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
+	// Terminals too: one trial writes to all that it finds.
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", 0, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("/dev/pts: %w", err)
+	}
+	if err := unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("/dev/ptmx: %w", err)
+	}
 	if err := os.MkdirAll(lab, 0o755); err != nil {
 		return err
 	}
@@ -162,8 +168,18 @@ func onTerminal() (master, slave *os.File, err error) {
 	return master, slave, unix.IoctlSetInt(int(slave.Fd()), unix.TIOCSCTTY, 0)
 }
 
-// waiting returns how many bytes a terminal has to be read: input that nobody typed.
-func waiting(tty *os.File) (n int) {
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, tty.Fd(), unix.TIOCINQ, uintptr(unsafe.Pointer(&n)))
-	return n
+// waiting returns what one end of a terminal has to be read: input that nobody typed, or output that nobody was to write.
+// The kernel hands both over a moment later.
+func waiting(master, slave *os.File) (end, text string) {
+	const moment = 300 // milliseconds
+	ends := []unix.PollFd{{Fd: int32(master.Fd()), Events: unix.POLLIN}, {Fd: int32(slave.Fd()), Events: unix.POLLIN}}
+	_, _ = unix.Poll(ends, moment) // interrupted, it is as if there were nothing
+	buf := make([]byte, 100)
+	for i, e := range ends {
+		if e.Revents&unix.POLLIN != 0 {
+			n, _ := unix.Read(int(e.Fd), buf)
+			return []string{"master", "slave"}[i], string(buf[:max(n, 0)])
+		}
+	}
+	return "", ""
 }

@@ -85,8 +85,8 @@ func terminal(f *field, line string) error {
 	if err := f.plain(line); err != nil {
 		return err
 	}
-	if waiting(slave) > 0 || waiting(master) > 0 {
-		return f.note(Outcome{Output: "INJECTED"})
+	if end, text := waiting(master, slave); text != "" {
+		return f.note(Outcome{Output: fmt.Sprintf("INJECTED at the %s: %q\n", end, text)})
 	}
 	return nil
 }
