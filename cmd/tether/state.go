@@ -31,6 +31,9 @@ func secrets(c Config, env func(string) string) []string {
 // openState opens the store at path to write to it, and tells what is missing
 // in it.
 func openState(ctx context.Context, p *program, c Config, path string) (*memory.Store, error) {
+	if err := claimStore(path, p.Getenv); err != nil {
+		return nil, err
+	}
 	s, err := memory.Open(ctx, path, stateOptions(p)...)
 	if err != nil {
 		return nil, err

@@ -36,8 +36,9 @@ type trust struct {
 
 // trustList is the content of the trust file.
 type trustList struct {
-	V       int     `json:"v"` // version of the format: 1
-	Trusted []trust `json:"trusted"`
+	V       int      `json:"v"` // version of the format: 1
+	Trusted []trust  `json:"trusted"`
+	Stores  []string `json:"stores,omitempty"` // workspaces whose .tether/tether.db is the user's own
 }
 
 // trustFile is where consents are kept: among the user's own state, out of reach
@@ -175,9 +176,15 @@ func replaceFile(file string, text []byte) error {
 }
 
 // trustConfig shows the file of a workspace in full with what it would allow,
-// asks, and records the answer. What is shown is what is hashed.
+// asks, and records the answer. What is shown is what is hashed. A store that came
+// with the workspace is asked about first.
 func trustConfig(_ context.Context, p *program, dir string, yes bool) error {
 	file := workspaceFile(dir)
+	if asked, err := p.trustStore(resolved(dir), yes); err != nil {
+		return err
+	} else if _, err := os.Lstat(file); asked && err != nil {
+		return nil // that was all there is
+	}
 	text, wider, err := p.widenedBy(file)
 	if err != nil {
 		return err
@@ -234,6 +241,9 @@ func untrustConfig(p *program, dir string) error {
 		before := len(l.Trusted)
 		l.Trusted = slices.DeleteFunc(l.Trusted, func(t trust) bool { return t.Workspace == root })
 		n = before - len(l.Trusted)
+		if i := slices.Index(l.Stores, root); i >= 0 {
+			l.Stores, n = slices.Delete(l.Stores, i, i+1), n+1
+		}
 		return l
 	})
 	if err == nil {

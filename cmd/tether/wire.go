@@ -303,7 +303,8 @@ func places(env func(string) string, dir string) (root, state string, err error)
 	if moved != "" {
 		return root, state, nil
 	}
-	return root, store(root, state), nil
+	state = store(root, state)
+	return root, state, ownStore(root, state, env)
 }
 
 // store is the one in the workspace, or else outside. An empty .tether asks for
