@@ -9,8 +9,10 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"tether/sandbox"
 )
@@ -166,7 +168,7 @@ func (s *Shell) changes(changed []string, output string) []string {
 	var names, gone []string
 	for _, rel := range changed {
 		rel, folder := strings.CutSuffix(rel, "/")
-		name := s.Env.shown(rel)
+		name := inLine(s.Env.shown(rel))
 		if folder {
 			name += "/"
 		}
@@ -205,6 +207,15 @@ func (s *Shell) showChanged(rel, name, output string) []string {
 		s.Env.saw(rel, data)
 	}
 	return []string{fmt.Sprintf("%s now holds:", name), clip(strings.TrimPrefix(string(data), bom), maxEcho)}
+}
+
+// inLine writes a name that has a line break or another control character in it
+// so that it cannot pass for a line of its own.
+func inLine(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // few joins at most n names and says how many more there are.
