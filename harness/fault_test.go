@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -65,6 +66,33 @@ func TestPartial(t *testing.T) {
 	}
 	if len(ids) != 1 || len(p.history().Sent) != 3 {
 		t.Errorf("begun %v, after %d requests", ids, len(p.history().Sent))
+	}
+}
+
+// TestUnkeptObservation: a run whose log does not take what a command did ends
+// there, with that error, and the command is one of which nobody knows how it
+// ended. It never ends as done.
+func TestUnkeptObservation(t *testing.T) {
+	for _, replies := range [][]window.Reply{calls("echo a > a.txt", "echo b > b.txt", "done"), calls("done")} {
+		p := newPlace(t, func(a *harness.Agent) {
+			db, err := sql.Open("sqlite", a.Store.Path())
+			if err == nil {
+				_, err = db.Exec("CREATE TRIGGER full BEFORE INSERT ON event WHEN NEW.kind = 'observation' BEGIN SELECT raise(ABORT, 'no room'); END")
+			}
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		out, err := p.do(&tape{replies: replies})
+		if err == nil || out.Stop != harness.Failed || out.Exit != 1 || strings.Count(err.Error(), "no room") != 1 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		if _, err := os.Stat(filepath.Join(p.ws, "b.txt")); err == nil {
+			t.Error("a command ran that the log does not know")
+		}
+		if h := p.history(); h.Unknown == nil || len(h.Turns) != 0 || h.Outcome == nil || h.Outcome.Stop != harness.Failed {
+			t.Errorf("the log has %d turns, unknown %v, %+v", len(h.Turns), h.Unknown, h.Outcome)
+		}
 	}
 }
 

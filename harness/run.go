@@ -100,6 +100,9 @@ func prompt(task, facts string) string {
 // and nothing has changed since, the model is sampled once more, differently,
 // before anything of it enters the history.
 func (r *run) ask(ctx context.Context) (window.Reply, error) {
+	if r.logErr != nil {
+		return window.Reply{}, r.logErr // nothing more may happen that the log does not know
+	}
 	r.steps++
 	reply, err := r.answer(ctx)
 	switch {
@@ -134,7 +137,7 @@ func (r *run) answer(ctx context.Context) (answer, error) {
 // the copy enters the history, where it would be copied again.
 func (r *run) vain(ctx context.Context, res act.Result) bool {
 	if r.again = res.Idle && !r.again && r.left(r.Limits) > 0; r.again {
-		r.logErr = errors.Join(r.logErr, r.log(ctx, kindVain, Vain{r.next(), r.steps, res.Output}))
+		r.logErr = errors.Join(r.logErr, r.log(context.WithoutCancel(ctx), kindVain, Vain{r.next(), r.steps, res.Output}))
 	}
 	return r.again
 }
@@ -155,6 +158,9 @@ func (r *run) barred() []string {
 // act runs call. The intent is committed before and the observation after: a
 // command without an observation in the log has an unknown outcome.
 func (r *run) act(ctx context.Context, call window.Call) act.Result {
+	if r.logErr != nil {
+		return act.Result{Err: r.logErr}
+	}
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	if err := r.log(ctx, kindIntent, Intended{r.next(), call.Cmd, call.Stdin}); err != nil {
 		return act.Result{Err: err}
@@ -240,15 +246,22 @@ func (r *run) add(t window.Turn, d Turned) {
 	r.parts.Turns = append(r.parts.Turns, t)
 	// The effect has happened: it is recorded even if the run was just
 	// interrupted.
-	ctx := context.Background()
-	err := errors.Join(
-		r.Store.Observe(ctx, r.Session.ID, memory.Observation{ID: t.ID, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Output: t.Output, Status: t.Status}),
-		r.log(ctx, kindTurn, r.complete(t, d)),
-		r.Store.Mark(ctx))
-	if err != nil {
-		r.logErr = errors.Join(r.logErr, err)
-	}
+	r.logErr = errors.Join(r.logErr, r.keep(context.Background(), t, d))
 	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Seconds: float64(d.MS) / 1000})
+}
+
+// keep commits a turn. One whose observation cannot be kept is none: its command
+// stays a begun one of which nobody knows how it ended, which resume tells.
+func (r *run) keep(ctx context.Context, t window.Turn, d Turned) error {
+	d = r.complete(t, d)
+	err := r.Store.Observe(ctx, r.Session.ID, memory.Observation{ID: t.ID, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Output: t.Output, Status: t.Status})
+	if err != nil {
+		return err
+	}
+	if err := r.log(ctx, kindTurn, d); err != nil {
+		return err
+	}
+	return r.Store.Mark(ctx)
 }
 
 // complete is d with what t and the run know.
@@ -282,7 +295,10 @@ func (r *run) over() Stop {
 
 // end commits how the run ended and tells it.
 func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
-	if c := cancelled(ctx); c != "" {
+	switch c := cancelled(ctx); {
+	case r.logErr != nil:
+		err = r.logErr // also of a run that is done: the log does not show it
+	case c != "":
 		stop, err = c, nil
 	}
 	if err != nil {
@@ -302,7 +318,7 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 	o.Changed = append([]string{}, r.differ()...)
 	logged := r.log(context.Background(), kindStop, Ended{*o, r.tree()})
 	r.tell(Event{Type: EventResult, Result: o})
-	return *o, errors.Join(err, r.logErr, logged)
+	return *o, errors.Join(err, logged)
 }
 
 // log appends an event of the session.
