@@ -5,11 +5,24 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// A block says that old lines become new ones.
-type block struct{ old, new []string }
+// A block says that old lines become new ones. What else it knows of the place
+// chooses among several that have the old lines, and never stands for them.
+type block struct {
+	old, new []string
+
+	within   span   // of edit FILE A:B; from 0: not given
+	at       int    // the line at which a patch says that the old lines begin; 0: it does not
+	heading  string // of a hunk: the text behind @@
+	atTheEnd bool   // of a hunk: at the end of the file
+	oldOpen  bool   // of a hunk: the old last line has no newline
+	newOpen  bool   // of a hunk: the new last line has none
+	loose    *block // of a hunk: the same if kept lines came without their mark
+}
 
 // A match is where a block was applied.
 type match struct {
@@ -65,50 +78,62 @@ func parseBlocks(text string) ([]block, error) {
 	return blocks, nil
 }
 
-// apply replaces the one place in doc that the block means. It tries what is
-// exactly the same, then the same but for blanks at line ends, then the same but
-// for indentation, then a part of one line; the first way that finds anything
-// decides, and must find one place only.
-func (b block) apply(doc *document) (match, error) {
-	switch line := placeholder(strings.Join(b.new, "\n"), strings.Join(b.old, "\n")); {
-	case len(b.old) == 0 || strings.TrimSpace(strings.Join(b.old, "")) == "":
-		return match{}, errors.New("the SEARCH part is empty, so the place is not clear")
+// apply replaces the one place in doc that the block means; name is the file. It
+// tries what is exactly the same, then the same but for blanks at line ends, then
+// the same but for indentation, then a part of one line; the first way that finds
+// anything decides, and must find one place only.
+func (b block) apply(doc *document, name string) (match, error) {
+	switch line := placeholder(name, strings.Join(b.new, "\n"), strings.Join(b.old, "\n")); {
+	case len(doc.lines) == 0 && len(b.old) == 0 && len(b.new) > 0:
+		return b.put(doc, 0, ""), nil
+	case strings.TrimSpace(strings.Join(b.old, "")) == "":
+		return match{}, errNoOld
 	case line != "":
 		return match{}, fmt.Errorf("%q stands for code that would be lost", line)
-	case slices.Equal(b.old, b.new):
+	case slices.Equal(b.old, b.new) && b.oldOpen == b.newOpen:
 		return match{}, errors.New("the old and the new text are the same")
 	}
 	for _, way := range ways {
-		at := find(doc.lines, b.old, way.same)
-		if len(at) > 1 {
-			return match{}, fmt.Errorf("the old text is there %d times, at lines %s; add lines around it", len(at), lineList(at))
-		}
-		if len(at) == 1 {
-			return b.put(doc, at[0], way.how), nil
+		for _, v := range b.readings() {
+			at := v.choose(doc, find(doc.lines, v.old, way.same))
+			if len(at) > 1 {
+				return match{}, &ambiguity{at, len(v.old)}
+			}
+			if len(at) == 1 {
+				return v.put(doc, at[0], way.how), nil
+			}
 		}
 	}
 	return b.applyInside(doc)
 }
 
-// ways are the ways in which a line of the block can be one of the file.
-var ways = []struct {
-	same func(file, search string) bool
-	how  string
-}{
-	{func(a, b string) bool { return a == b }, ""},
-	{func(a, b string) bool { return strings.TrimRight(a, " \t\r") == strings.TrimRight(b, " \t\r") }, "when blanks at line ends were ignored"},
-	{func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }, "when indentation was ignored"},
+// readings are the ways to understand a block: as it stands, with kept lines that
+// lack their mark, and without the numbers that read shows.
+func (b block) readings() []block {
+	all := []block{b}
+	if b.loose != nil {
+		v := b
+		v.old, v.new = b.loose.old, b.loose.new
+		all = append(all, v)
+	}
+	if m := numbered.FindStringSubmatch(b.old[0]); m != nil {
+		v := b
+		v.at, _ = strconv.Atoi(m[1])
+		v.old, v.new = unnumberEach(b.old), unnumberEach(b.new)
+		all = append(all, v)
+	}
+	return all
 }
 
-// find returns the indexes at which the lines of search stand in all.
-func find(all, search []string, same func(a, b string) bool) []int {
-	var at []int
-	for i := 0; i+len(search) <= len(all); i++ {
-		if slices.EqualFunc(all[i:i+len(search)], search, same) {
-			at = append(at, i)
+// unnumberEach takes the number off each line that has one.
+func unnumberEach(lines []string) []string {
+	out := slices.Clone(lines)
+	for i, l := range out {
+		if m := numbered.FindStringSubmatch(l); m != nil {
+			out[i] = m[2]
 		}
 	}
-	return at
+	return out
 }
 
 // put replaces the lines at index i, with the indentation and the line ends that
@@ -117,6 +142,14 @@ func (b block) put(doc *document, i int, how string) match {
 	fresh := b.new
 	if how != "" {
 		fresh = reindent(doc.lines[i:i+len(b.old)], b.old, b.new)
+		if strings.HasSuffix(doc.lines[i], "\r") { // in a file with line ends of both kinds
+			for j := range fresh {
+				fresh[j] = strings.TrimSuffix(fresh[j], "\r") + "\r"
+			}
+		}
+	}
+	if i+len(b.old) == len(doc.lines) && b.oldOpen != b.newOpen {
+		doc.open = b.newOpen
 	}
 	doc.lines = splice(doc.lines, i, i+len(b.old), fresh)
 	return match{i + 1, i + max(1, len(fresh)), len(fresh) - len(b.old), how}
@@ -130,124 +163,45 @@ func (b block) applyInside(doc *document) (match, error) {
 	old, fresh := b.old[0], strings.Join(b.new, "")
 	var at []int
 	for i, l := range doc.lines {
-		for range strings.Count(l, old) {
+		for range parts(l, old) {
 			at = append(at, i)
 		}
 	}
-	switch {
-	case len(at) == 0:
-		return match{}, errNotFound
-	case len(at) > 1:
-		return match{}, fmt.Errorf("the old text is there %d times, at lines %s; add lines around it", len(at), lineList(at))
+	if at = b.choose(doc, at); len(at) != 1 {
+		if len(at) == 0 {
+			return match{}, errNotFound
+		}
+		return match{}, &ambiguity{at, 1}
 	}
+	l := doc.lines[at[0]]
+	column := parts(l, old)[0]
 	doc.lines = slices.Clone(doc.lines)
-	doc.lines[at[0]] = strings.Replace(doc.lines[at[0]], old, fresh, 1)
+	doc.lines[at[0]] = l[:column] + fresh + l[column+len(old):]
 	return match{at[0] + 1, at[0] + 1, 0, ""}, nil
 }
 
-var errNotFound = errors.New("the old text is not in the file")
-
-// lineList writes indexes as line numbers.
-func lineList(at []int) string {
-	const most = 5
-	var words []string
-	for _, i := range at[:min(most, len(at))] {
-		words = append(words, fmt.Sprint(i+1))
-	}
-	return few(words, most)
-}
-
-// reindent gives the new lines the indentation of the file: where the block has
-// an indentation that the file writes in another way, the file's is taken.
-func reindent(file, old, fresh []string) []string {
-	inFile := map[string]string{}
-	longest := func(indent string) string {
-		best := ""
-		for known := range inFile {
-			if strings.HasPrefix(indent, known) && len(known) > len(best) {
-				best = known
-			}
-		}
-		return best
-	}
-	for i := range old {
-		if _, known := inFile[indentOf(old[i])]; !known && strings.TrimSpace(old[i]) != "" {
-			inFile[indentOf(old[i])] = indentOf(file[i])
-		}
-	}
-	tabs := strings.Contains(strings.Join(file, ""), "\t")
-	out := make([]string, len(fresh))
-	for i, l := range fresh {
-		indent := indentOf(l)
-		known := longest(indent)
-		more := strings.TrimPrefix(indent, known)
-		if tabs {
-			more = strings.ReplaceAll(more, "    ", "\t")
-		}
-		out[i] = inFile[known] + more + strings.TrimPrefix(l, indent)
-		if strings.TrimSpace(l) == "" {
-			out[i] = ""
-		}
-	}
-	return out
-}
-
-func indentOf(line string) string {
-	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-}
-
-// placeholders match lines that stand for code which the model did not repeat.
-var placeholders = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)\s*(\.\.\.|…)?\s*\(?(the )?(rest|remainder|existing|remaining|previous|other|same)\b.*\b(code|file|function|functions|content|contents|lines?|methods?|unchanged|as before|here|class|implementation|stays|remains)\b`),
-	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)?\s*(\.\.\.|…)\s*\(?(rest|existing|remaining|unchanged|same|keep|previous|other)\b`),
-	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;)\s*(\.\.\.|…)\s*(\*/|-->)?\s*$`),
-	regexp.MustCompile(`^\s*[(\[]… .*(not shown here|left out).*[)\]]\s*$`), // what stands for it where a text is shown
-	regexp.MustCompile(`\(… line cut, [^()]* more\)\s*$`),
-}
-
-// placeholder returns the first line of fresh that stands for code, unless the old
-// text has that line as well.
-func placeholder(fresh, old string) string {
-	had := strings.Split(old, "\n")
-	for _, l := range strings.Split(fresh, "\n") {
-		for _, re := range placeholders {
-			if re.MatchString(l) && !slices.Contains(had, l) {
-				return strings.TrimSpace(l)
-			}
-		}
-	}
-	return ""
-}
-
-// closest returns the index at which the lines of all are most like search.
-func closest(all, search []string) int {
-	best, at := -1.0, 0
-	for i := range all {
-		score := 0.0
-		for j, want := range search {
-			if i+j < len(all) {
-				score += likeness(strings.TrimSpace(all[i+j]), strings.TrimSpace(want))
-			}
-		}
-		if score > best {
-			best, at = score, i
+// parts are the offsets in line at which text stands between ends of words: x is
+// no part of max.
+func parts(line, text string) []int {
+	var at []int
+	for from := 0; from+len(text) <= len(line); from++ {
+		if strings.HasPrefix(line[from:], text) && !joins(line, from) && !joins(line, from+len(text)) {
+			at = append(at, from)
 		}
 	}
 	return at
 }
 
-// likeness is the share of two lines that is the same at their beginning and end.
-func likeness(a, b string) float64 {
-	n := min(len(a), len(b))
-	head, tail := 0, 0
-	for head < n && a[head] == b[head] {
-		head++
-	}
-	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	if n == 0 {
-		return 0
-	}
-	return float64(head+tail) / float64(max(len(a), len(b)))
+// joins reports whether there is no end of a word between the bytes before and at i.
+func joins(line string, i int) bool {
+	return i > 0 && i < len(line) && isWordByte(line[i-1]) && isWordByte(line[i])
 }
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= utf8.RuneSelf || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+var (
+	errNotFound = errors.New("the old text is not in the file")
+	errNoOld    = errors.New("there are no old lines that tell the place")
+)

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ var editCommand = &Command{
 	Name:    "edit",
 	Args:    "FILE [A:B]",
 	Summary: "change a part of a file",
-	Detail: "With A:B, stdin replaces those lines. Without, stdin has blocks:\n" +
+	Detail: "With A:B, stdin replaces those lines. Without, stdin has a diff or blocks:\n" +
 		"<<<<<<< SEARCH\nold lines\n=======\nnew lines\n>>>>>>> REPLACE\n" +
 		"A small file is easier to write whole.\nexample: edit main.go 3:4",
 	Run: runEdit,
@@ -22,45 +23,84 @@ var editCommand = &Command{
 var sedScript = regexp.MustCompile(`^(\d+(,\d+)?)?s([/|#]).*`)
 
 func runEdit(ctx context.Context, env *Env, args []string) error {
+	if n := len(args); n > 0 && env.Stdin == "" && hasEdit(args[n-1]) {
+		env.Stdin, args = args[n-1], args[:n-1] // in quotes on the line
+	}
+	if name := env.patched(); len(args) == 0 && name != "" {
+		args = []string{name}
+	}
 	t, err := env.target(args)
 	if err != nil {
 		return err
 	}
-	if t.made {
-		return failed(env.elsewhere(t.name), "%s: there is no such file to edit; write makes a new one", t.name)
-	}
 	text, said := tidy(t.name, env.Stdin, string(t.old))
+	if t.made {
+		return env.editNothing(t, text)
+	}
 	for _, s := range said {
 		env.Say("%s", s)
 	}
-	doc := parseDocument(t.old)
 	at, isSpan := span{}, false
 	if len(args) == 2 {
 		at, isSpan = parseSpan(args[1])
 	}
 	switch {
+	case isSpan && !hasEdit(text):
+		return editLines(ctx, env, t, parseDocument(t.old), at, text)
 	case isSpan:
-		return editLines(ctx, env, t, doc, at, text)
+		return env.editText(ctx, t, at, text)
 	case len(args) > 1 && sedScript.MatchString(args[1]):
 		return failed(env.can("sed -i "+Quote(args[1])+" "+Quote(t.name)), "edit takes no script of sed")
 	case len(args) == 3 && text == "":
-		return editBlocks(ctx, env, t, doc, []block{{old: splitLines(args[1]), new: splitLines(args[2])}})
+		return editBlocks(ctx, env, t, []block{{old: splitLines(args[1]), new: splitLines(args[2])}})
 	case len(args) > 1:
 		return env.mend(t, "what stands behind %s is not understood; usage: %s", t.name, env.cmd.usage())
 	}
-	return env.editText(ctx, t, doc, text)
+	return env.editText(ctx, t, span{}, text)
 }
 
-// editText applies the blocks in a text.
-func (e *Env) editText(ctx context.Context, t target, doc document, text string) error {
-	if fresh := splitLines(text); !slices.ContainsFunc(fresh, blockStart.MatchString) && rewrites(parseDocument(t.old).lines, fresh) {
-		return runWrite(ctx, e, []string{t.name}) // all of the file, with the change in it
+// hasEdit reports whether a text says what to change instead of what to write.
+func hasEdit(text string) bool { return hasBlock(text) || isPatch(text) }
+
+// editNothing refuses to edit a file that is not there.
+func (e *Env) editNothing(t target, text string) error {
+	hint := e.elsewhere(t.name)
+	_, err := newFile(t, text)
+	if err == nil || text != "" && !hasEdit(text) && hint == e.can("find") {
+		hint = cmp.Or(e.can("write "+Quote(t.name)), hint)
 	}
-	blocks, err := parseBlocks(text)
-	if err != nil {
+	return failed(hint, "%s: there is no such file to edit; write makes a new one", t.name)
+}
+
+// editText applies the blocks or the patch in a text. Lines that the call names
+// choose among several places.
+func (e *Env) editText(ctx context.Context, t target, at span, text string) error {
+	old, fresh := parseDocument(t.old).lines, splitLines(text)
+	var blocks []block
+	var err error
+	switch {
+	case slices.ContainsFunc(fresh, blockStart.MatchString):
+		blocks, err = parseBlocks(text)
+	case isPatch(text):
+		blocks, err = e.patchBlocks(t, text)
+	case marks(old, fresh):
+		blocks = []block{(&hunk{lines: fresh}).block()}
+	case rewrites(old, fresh):
+		return runWrite(ctx, e, []string{t.name}) // all of the file, with the change in it
+	default:
+		blocks, err = parseBlocks(text)
+	}
+	var refused *Error
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case err != nil:
 		return e.mend(t, "%v", err)
 	}
-	return editBlocks(ctx, e, t, doc, blocks)
+	for i := range blocks {
+		blocks[i].within = at
+	}
+	return editBlocks(ctx, e, t, blocks)
 }
 
 // mend refuses an edit. A small file is shown, because writing it whole is what
@@ -75,7 +115,7 @@ func (e *Env) mend(t target, format string, args ...any) error {
 	}
 	fmt.Fprint(e.Out, lines([]string{clip(string(t.old), maxSaid)}))
 	e.saw(t.rel, t.old)
-	if fresh := splitLines(e.Stdin); rewrites(old, fresh) && !slices.ContainsFunc(fresh, blockStart.MatchString) {
+	if fresh := splitLines(e.Stdin); rewrites(old, fresh) && !hasEdit(e.Stdin) && !slices.ContainsFunc(fresh, blockStart.MatchString) {
 		return failed("write "+Quote(t.name), "%s; to replace all of %s, shown above, use write", msg, t.name)
 	}
 	return failed(look, "%s; %s is shown above: write it whole, with all of the new text in stdin", msg, t.name)
@@ -93,8 +133,6 @@ func editLines(ctx context.Context, env *Env, t target, doc document, at span, t
 		return misuse(hint, "there are no new lines in stdin; to delete %s use sed", at)
 	case at.from > total+1 || at.to > total && at.from <= total:
 		return failed(env.can("read "+Quote(t.name)), "%s has only %s; nothing was changed", t.name, countLines(total))
-	case strings.HasPrefix(text, searchMark):
-		return env.mend(t, "blocks need no lines: leave out %d:%d", at.from, at.to)
 	}
 	fresh := splitLines(text)
 	if at.from > total { // right behind the last line: an addition
@@ -102,7 +140,7 @@ func editLines(ctx context.Context, env *Env, t target, doc document, at span, t
 		return env.save(ctx, t, doc, span{at.from, len(doc.lines)})
 	}
 	old := strings.Join(doc.lines[at.from-1:at.to], "\n")
-	switch line := placeholder(strings.Join(fresh, "\n"), old); {
+	switch line := placeholder(t.name, strings.Join(fresh, "\n"), old); {
 	case line != "":
 		return env.mend(t, "%q stands for code that would be lost", line)
 	case strings.Join(fresh, "\n") == old:
@@ -121,30 +159,59 @@ func splice(all []string, from, to int, fresh []string) []string {
 }
 
 // editBlocks applies all blocks, or none.
-func editBlocks(ctx context.Context, env *Env, t target, doc document, blocks []block) error {
+func editBlocks(ctx context.Context, env *Env, t target, blocks []block) error {
+	doc := parseDocument(t.old)
 	changed := span{}
-	how := ""
+	how, shift := "", 0
 	for i, b := range blocks {
 		which := ""
 		if len(blocks) > 1 {
 			which = fmt.Sprintf("block %d: ", i+1)
 		}
-		m, err := b.apply(&doc)
-		if errors.Is(err, errNotFound) && len(doc.lines) > smallFile {
-			return env.nearMiss(t, doc, which, b)
+		if b.at > 0 {
+			b.at += shift
 		}
+		m, err := b.apply(&doc, t.name)
 		if err != nil {
-			return env.mend(t, "%s%v", which, err)
+			return env.notApplied(t, doc, which, b, err)
 		}
+		shift += m.shift
 		changed.from, changed.to = widen(changed, m)
 		if m.how != "" {
 			how = m.how
 		}
 	}
+	if string(doc.bytes()) == string(t.old) {
+		return env.alreadyThat(t)
+	}
 	if how != "" {
 		env.Say("It matched only %s.", how)
 	}
 	return env.save(ctx, t, doc, changed)
+}
+
+// notApplied refuses a block. Of several places the first is named in a form that
+// works.
+func (e *Env) notApplied(t target, doc document, which string, b block, err error) error {
+	var several *ambiguity
+	switch {
+	case errors.As(err, &several):
+		first := span{several.at[0] + 1, several.at[0] + several.n}
+		last := 0
+		for _, i := range several.at[:min(len(several.at), 3)] {
+			if s := (span{max(last+1, i), min(len(doc.lines), i+several.n+1)}); s.from <= s.to {
+				last, _ = printLines(e.Out, doc.lines, s, true)
+			}
+		}
+		hint := e.can("read " + Quote(t.name))
+		if which == "" {
+			hint = fmt.Sprintf("edit %s %d:%d", Quote(t.name), first.from, first.to)
+		}
+		return failed(hint, "%s%v; nothing was changed; name the lines of the one that is meant, or add lines around it", which, several)
+	case errors.Is(err, errNotFound) && len(doc.lines) > smallFile:
+		return e.nearMiss(t, doc, which, b)
+	}
+	return e.mend(t, "%s%v", which, err)
 }
 
 // nearMiss shows the lines of a long file that are most like the ones that were
@@ -163,4 +230,64 @@ func widen(s span, m match) (from, to int) {
 		return m.from, m.to
 	}
 	return min(s.from, m.from), max(s.to+max(0, m.shift), m.to)
+}
+
+// patched is the one file that a patch in stdin changes, if it is there.
+func (e *Env) patched() string {
+	if hasBlock(e.Stdin) || !isPatch(e.Stdin) {
+		return ""
+	}
+	sections, err := parsePatch(e.Stdin)
+	if err != nil || len(sections) != 1 || sections[0].kind != patchUpdate {
+		return ""
+	}
+	return e.fileName(sections[0].name)
+}
+
+// patchBlocks are the blocks of a patch that are for t. What a patch does beside a
+// change of lines is refused with the command for it.
+func (e *Env) patchBlocks(t target, text string) ([]block, error) {
+	sections, err := parsePatch(text)
+	if err != nil {
+		return nil, err
+	}
+	var mine []block
+	var others []string
+	for _, s := range sections {
+		switch {
+		case !e.isFor(s, t, len(sections)):
+			others = append(others, s.name)
+		case s.kind != patchUpdate:
+			return nil, e.otherwise(s, t)
+		default:
+			mine = append(mine, s.blocks...)
+		}
+	}
+	switch {
+	case len(mine) == 0 && len(others) > 0:
+		return nil, failed(e.can("read "+Quote(t.name)), "the patch is for %s and not for %s; nothing was changed", few(others, 3), t.name)
+	case len(others) > 0:
+		e.Say("Left out, because it is for another file: %s", few(others, 3))
+	}
+	return mine, nil
+}
+
+// isFor reports whether a section of a patch is for t: it names it, or there is
+// only one, and no file has the name that it has.
+func (e *Env) isFor(s section, t target, n int) bool {
+	if s.name == "" || sameFile(s.name, t.name) || sameFile(s.name, t.rel) {
+		return true
+	}
+	return n == 1 && s.kind == patchUpdate && e.fileName(s.name) == ""
+}
+
+// otherwise refuses what a patch does with a whole file.
+func (e *Env) otherwise(s section, t target) error {
+	switch s.kind {
+	case patchAdd:
+		return e.mend(t, "the patch makes a new file, and %s is there", t.name)
+	case patchDelete:
+		return failed(e.can("rm "+Quote(t.name)), "edit deletes no file; nothing was changed")
+	}
+	return failed(e.can("ls "+Quote(t.name)), "edit renames no file: use mv; nothing was changed")
 }

@@ -77,7 +77,7 @@ func FuzzBlocks(f *testing.F) {
 		}
 		for _, b := range blocks {
 			before := strings.Join(doc.lines, "\n")
-			if m, err := b.apply(&doc); err != nil && strings.Join(doc.lines, "\n") != before {
+			if m, err := b.apply(&doc, "a.go"); err != nil && strings.Join(doc.lines, "\n") != before {
 				t.Fatalf("a refused block changed the file: %v %v", m, err)
 			}
 		}
@@ -100,11 +100,11 @@ func TestPlaceholders(t *testing.T) {
 		"print('... and so on')":          false,
 		"# existing users keep access":    false,
 	} {
-		if got := placeholder(line, "") != ""; got != want {
+		if got := placeholder("a.py", line, "") != ""; got != want {
 			t.Errorf("placeholder(%q) = %v, want %v", line, got, want)
 		}
 	}
-	if got := placeholder("# ...", "a\n# ...\nb"); got != "" {
+	if got := placeholder("a.py", "# ...", "a\n# ...\nb"); got != "" {
 		t.Errorf("a line that the old text has is refused: %q", got)
 	}
 }

@@ -17,7 +17,7 @@ func (e *Env) meant() string {
 		return ""
 	}
 	command, fits := "write", e.rewritten
-	if hasBlock(e.Stdin) {
+	if hasEdit(e.Stdin) {
 		command, fits = "edit", e.applies
 	}
 	found := ""
@@ -61,12 +61,15 @@ func (e *Env) rewritten(rel string, data []byte) bool {
 }
 
 // applies reports whether all blocks in stdin fit a file.
-func (e *Env) applies(_ string, data []byte) bool {
+func (e *Env) applies(rel string, data []byte) bool {
 	doc := parseDocument(data)
 	blocks, err := parseBlocks(e.Stdin)
+	if !hasBlock(e.Stdin) {
+		blocks, err = e.patchBlocks(target{name: rel, rel: rel}, e.Stdin)
+	}
 	for _, b := range blocks {
 		if err == nil {
-			_, err = b.apply(&doc)
+			_, err = b.apply(&doc, rel)
 		}
 	}
 	return err == nil

@@ -53,8 +53,12 @@ func NewShell(env Env, cmds []*Command) *Shell {
 	return s
 }
 
-// command returns the granted command of that name, or nil.
+// command returns the granted command of that name, or nil. Models that were
+// trained to send patches call edit by the name it had there.
 func (s *Shell) command(name string) *Command {
+	if name == "apply_patch" {
+		name = "edit"
+	}
 	i := slices.IndexFunc(s.cmds, func(c *Command) bool { return c.Name == name })
 	if i < 0 {
 		return nil

@@ -70,8 +70,13 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 	}
 	text, said := tidy(t.name, env.Stdin, string(t.old))
 	doc := parseDocument(t.old)
-	if len(t.old) > 0 && hasBlock(text) {
-		return env.editText(ctx, t, doc, text) // an edit is what was meant
+	if hasBlock(text) && len(t.old) > 0 || beginsPatch(t.name, text) {
+		if t.old != nil {
+			return env.editText(ctx, t, span{}, text) // an edit is what was meant
+		}
+		if text, err = newFile(t, text); err != nil {
+			return failed(env.can("find"), "%v", err)
+		}
 	}
 	doc.lines, doc.open = splitLines(ended(text)), false
 	switch same := string(doc.bytes()) == string(t.old); {
@@ -81,7 +86,7 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 	case len(t.old) > 0 && !env.knows(t.rel, t.old) && !rewrites(parseDocument(t.old).lines, doc.lines):
 		return env.unseen(t)
 	}
-	if line := placeholder(doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
+	if line := placeholder(t.name, doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
 		return failed(env.can("read "+Quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
 	}
 	for _, s := range said {
