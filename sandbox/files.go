@@ -24,6 +24,8 @@ type Files struct {
 	first  fs.FileInfo // the root as it was opened
 	policy Policy
 	asked  string // the root as it was asked for, "" if no absolute path: a model may have it from a prompt
+
+	covered func(rel string) error // refuses what commands are kept from; nil where there are none
 }
 
 // openFiles opens the jail. The root stays the same folder, whatever its path comes to name.

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,60 +56,6 @@ func submodule(dir, work string) bool {
 		}
 	}
 	return false
-}
-
-// hookFolder returns the folder of the workspace, relative to it, from which git takes its hooks by core.hooksPath: what
-// a command writes there runs at the next commit. It is "" for the usual one, which lies in .git. The settings of the
-// repository come before those of the user.
-func hookFolder(root, gitDir, home string) string {
-	dir := ""
-	for _, file := range []string{gitDir + "/config", home + "/.gitconfig", home + "/.config/git/config"} {
-		if dir = gitValue(file, "core", "hookspath"); dir != "" {
-			break
-		}
-	}
-	if dir == "" {
-		return ""
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(root, dir)
-	}
-	if filepath.Base(dir) == "_" { // husky: the hooks there run those beside them
-		dir = filepath.Dir(dir)
-	}
-	rel, err := filepath.Rel(root, dir)
-	if err != nil || rel == "." || !filepath.IsLocal(rel) {
-		return ""
-	}
-	return filepath.ToSlash(rel)
-}
-
-// gitValue returns the last value of a key in a git configuration file, "" if there is none. Section and key are given
-// in lower case. A form that it does not know is no value: what depends on it is then not shown.
-func gitValue(path, section, key string) string {
-	const most = 64 << 10 // bytes: a configuration has a few hundred
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
-		return ""
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	value, inside := "", false
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if strings.HasPrefix(line, "[") {
-			inside = strings.EqualFold(line, "["+section+"]")
-			continue
-		}
-		name, v, ok := strings.Cut(line, "=")
-		if ok && inside && strings.EqualFold(strings.TrimSpace(name), key) {
-			value = strings.Trim(strings.TrimSpace(v), `"`)
-		}
-	}
-	return value
 }
 
 // smallFile returns the text of a regular file of one line, or "".

@@ -103,14 +103,15 @@ func TestHooksPath(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	write(t, filepath.Join(home, ".gitconfig"), "[core]\n\thooksPath = of-user\n")
-	for value, want := range map[string]string{".husky/_": ".husky", "hooks": "hooks", "a/hooks/": "a/hooks", "../x": "", "/etc/hooks": "", ".": "", "": "of-user"} {
+	for value, want := range map[string]string{".husky/_": ".husky", "hooks": "hooks", "a/hooks/": "a/hooks", "../x": "", "/etc/hooks": "", ".": "", "": "of-user",
+		"hooks # of us": "hooks", `"a/hooks" ; quoted`: "a/hooks"} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, ".git/HEAD"), "ref: refs/heads/main\n")
 		write(t, filepath.Join(root, ".git/config"), "[core]\n\thooksPath = "+value+"\n")
 		write(t, filepath.Join(root, ".husky/pre-commit"), "original")
 		write(t, filepath.Join(root, "hooks/pre-commit"), "original")
 		write(t, filepath.Join(root, "a/hooks/pre-commit"), "original")
-		if got := hookFolder(root, filepath.Join(root, ".git"), home); got != want {
+		if got := strings.Join(gitRuns(root, root, filepath.Join(root, ".git"), home), " "); got != want {
 			t.Errorf("%q: %q, want %q", value, got, want)
 		}
 		write(t, filepath.Join(root, "of-user/pre-commit"), "original")
@@ -119,7 +120,62 @@ func TestHooksPath(t *testing.T) {
 			if o := shell(t, b, "echo evil > "+dir+"/pre-commit"); (o.Status == 0) == (dir == want) {
 				t.Errorf("hooksPath %q: writing %s: %+v", value, dir, o)
 			}
+			if err := b.Files().WriteFile(dir+"/pre-push", nil); (err == nil) == (dir == want) {
+				t.Errorf("hooksPath %q: tether writes %s: %v", value, dir, err)
+			}
 		}
+	}
+}
+
+// Hooks and settings are found wherever git finds them.
+func TestGitRuns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files map[string]string // below a folder in which w is the workspace
+		want  string            // of w, is protected
+	}{
+		"an included file":         {map[string]string{"w/.git/config": "[include]\n\tpath = ../shared/config\n", "w/shared/config": ""}, "shared/config"},
+		"one that another names":   {map[string]string{"w/.git/config": "[include] path = ../a", "w/a": "[includeIf \"gitdir:~/x\"]\npath=b\n", "w/b": ""}, "b"},
+		"included by the user":     {map[string]string{"home/.gitconfig": "[include]\npath = ~/../w/a\n", "w/a": "", "w/.git/config": ""}, "a"},
+		"hooks by an included one": {map[string]string{"w/.git/config": "[include]\npath = ../../x\n", "x": "[core]\nhooksPath = h\n", "w/h/pre-commit": ""}, "h/pre-commit"},
+		"of a work tree":           {map[string]string{"w/.git/config.worktree": "[core]\nhooksPath = h\n", "w/h/pre-commit": ""}, "h/pre-commit"},
+		"of a nested repository":   {map[string]string{"w/.git/config": "", "w/sub/.git/config": "[core]\nhooksPath = h\n", "w/sub/h/pre-commit": ""}, "sub/h/pre-commit"},
+		"of the repository around": {map[string]string{".git/config": "[core]\nhooksPath = w/h\n", "w/h/pre-commit": ""}, "h/pre-commit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			t.Setenv("HOME", filepath.Join(base, "home"))
+			write(t, filepath.Join(base, "home/x"), "")
+			for file, text := range tt.files {
+				write(t, filepath.Join(base, file), text)
+			}
+			b := newBox(t, Policy{Root: filepath.Join(base, "w")})
+			if o := shell(t, b, "echo evil > "+tt.want); o.Status == 0 {
+				t.Errorf("written: %+v", o)
+			}
+			var protected *ProtectedError
+			if err := b.Files().WriteFile(tt.want, nil); !errors.As(err, &protected) {
+				t.Errorf("written by tether: %v", err)
+			}
+		})
+	}
+}
+
+// What does not exist cannot be covered; it is told, and covered from then on.
+func TestGitRunsAppear(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	write(t, filepath.Join(root, ".git/config"), "[core]\nhooksPath = .husky/_\n")
+	b := newBox(t, Policy{Root: root})
+	var protected *ProtectedError
+	if err := b.Files().WriteFile(".husky/pre-commit", nil); !errors.As(err, &protected) {
+		t.Errorf("written by tether: %v", err)
+	}
+	o := shell(t, b, "mkdir .husky; echo evil > .husky/pre-commit")
+	if want := (Finding{".husky", "git takes programs to run from it, by its settings"}); !slices.Contains(o.Planted, want) {
+		t.Errorf("%+v, want it planted", o)
+	}
+	if o := shell(t, b, "echo more > .husky/pre-commit"); o.Status == 0 || len(o.Planted) != 0 {
+		t.Errorf("%+v, want it covered and nothing told twice", o)
 	}
 }
 

@@ -61,7 +61,21 @@ func New(ctx context.Context, p Policy) (*Box, error) {
 		return nil, err
 	}
 	b.firstLook()
+	b.files.covered = b.covered
 	return b, nil
+}
+
+// covered refuses a path that no command can change, or could if it existed. Tether's own writing goes by the same list
+// as the mounts.
+func (b *Box) covered(rel string) error {
+	if b.looked != nil {
+		<-b.looked
+	}
+	t, err := b.look()
+	if err == nil && slices.ContainsFunc(slices.Concat(t.Protect, t.Absent), func(q string) bool { return within("/"+rel, "/"+q) }) {
+		err = &ProtectedError{rel, "git runs code from there, by its settings"}
+	}
+	return err
 }
 
 // firstLook remembers what is in the workspace before any command, and takes away what an interrupted write left there.
@@ -222,9 +236,21 @@ func (b *Box) review(ctx context.Context, t tree, before imprints, o Outcome, er
 		return o, errors.Join(rerr, err)
 	}
 	if ctx.Err() == nil { // what is not told now is still new next time
-		o.Planted = b.scan.fresh(ctx)
+		o.Planted = append(b.appeared(t), b.scan.fresh(ctx)...)
 	}
 	return o, err
+}
+
+// appeared returns what a command made of the paths from which git runs programs. From the next command on they are
+// protected.
+func (b *Box) appeared(t tree) []Finding {
+	var found []Finding
+	for _, rel := range t.Absent {
+		if _, err := b.files.root.Lstat(rel); err == nil {
+			found = append(found, Finding{rel, "git takes programs to run from it, by its settings"})
+		}
+	}
+	return found
 }
 
 // look checks that the workspace is still the folder that New saw, and gathers the facts about it.

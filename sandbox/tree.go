@@ -21,6 +21,7 @@ type tree struct {
 	Hide    []string // absolute folders, covered by an empty read-only one
 	GitDirs []string // absolute folders outside, where the git data of a worktree lies: shown read-only
 	Hold    []string // the folders of Hide that must be made first, and are taken away again
+	Absent  []string // slash paths below the root that would be protected if they existed: who makes them has git run them
 }
 
 // protected are the names in a workspace that other programs believe or execute: a command that may write them has code
@@ -50,7 +51,7 @@ func inspect(p Policy, h host) (tree, error) {
 			return t, err
 		}
 		for _, name := range protected[1:] {
-			if err := t.protect(p, name); err != nil {
+			if err := t.protect(p, h, name); err != nil {
 				return t, err
 			}
 		}
@@ -59,16 +60,16 @@ func inspect(p Policy, h host) (tree, error) {
 		if fi, err := plain(p.Root, rel); err == nil && fi == nil {
 			return t, &TamperedError{rel, "it is gone"}
 		}
-		if err := t.protect(p, rel); err != nil {
+		if err := t.protect(p, h, rel); err != nil {
 			return t, err
 		}
 	}
 	return t, nil
 }
 
-// protect covers a path that exists, unless it lies in a folder that is covered anyway. A .git file in it may belong to
-// a repository outside, which is shown.
-func (t *tree) protect(p Policy, rel string) error {
+// protect covers a path that exists, unless it lies in a folder that is covered anyway. With a .git comes what git runs
+// beside it.
+func (t *tree) protect(p Policy, h host, rel string) error {
 	if slices.ContainsFunc(t.Protect, func(q string) bool { return within("/"+rel, "/"+q) }) {
 		return nil
 	}
@@ -77,8 +78,29 @@ func (t *tree) protect(p Policy, rel string) error {
 		return err
 	}
 	t.Protect = append(t.Protect, rel)
-	if path.Base(rel) == gitName && fi.Mode().IsRegular() && p.Profile != Full {
-		t.outside(p, repository(filepath.Join(p.Root, rel)))
+	if path.Base(rel) != gitName || p.Profile == Full {
+		return nil
+	}
+	dir := filepath.Join(p.Root, rel)
+	work := filepath.Dir(dir)
+	if fi.Mode().IsRegular() { // it may belong to a repository outside, which is shown
+		dir = repository(dir)
+		t.outside(p, dir)
+	}
+	return t.runs(p, h, gitRuns(p.Root, work, dir, h.Home))
+}
+
+// runs protects what git runs.
+func (t *tree) runs(p Policy, h host, rels []string) error {
+	for _, rel := range rels {
+		fi, err := plain(p.Root, rel)
+		if err == nil && fi == nil {
+			t.Absent = append(t.Absent, rel)
+			continue
+		}
+		if err := t.protect(p, h, rel); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -90,26 +112,26 @@ func (t *tree) outside(p Policy, dir string) {
 	}
 }
 
-// git protects the repository as a whole, and the folder of its hooks where that is another one. Where there is none, an
-// empty folder stands in, so that none can be planted and git goes on to find the one of a parent folder.
+// git protects the repository as a whole. Where there is none, an empty folder stands in, so that none can be planted and
+// git goes on to find the one of a parent folder, whose hooks may lie here.
 func (t *tree) git(p Policy, h host) error {
 	fi, err := plain(p.Root, gitName)
-	file := filepath.Join(p.Root, gitName)
 	if err != nil {
 		return err
 	}
-	if fi == nil || fi.IsDir() && emptyDir(file) {
-		t.hold(p, file)
-		return nil
+	if fi != nil && !(fi.IsDir() && emptyDir(filepath.Join(p.Root, gitName))) {
+		return t.protect(p, h, gitName)
 	}
-	if err := t.protect(p, gitName); err != nil {
-		return err
-	}
-	if len(t.GitDirs) > 0 {
-		file = t.GitDirs[0]
-	}
-	if hooks := hookFolder(p.Root, file, h.Home); hooks != "" {
-		return t.protect(p, hooks)
+	t.hold(p, filepath.Join(p.Root, gitName))
+	for dir := p.Root; dir != "/"; {
+		dir = filepath.Dir(dir)
+		file := filepath.Join(dir, gitName)
+		if fi, err := os.Lstat(file); err == nil {
+			if fi.Mode().IsRegular() {
+				file = repository(file)
+			}
+			return t.runs(p, h, gitRuns(p.Root, dir, file, h.Home))
+		}
 	}
 	return nil
 }

@@ -55,6 +55,8 @@ func (f *Files) writable(rel string) error {
 		return &ProtectedError{rel, "the task is judged by it"}
 	case slices.ContainsFunc(protected, func(p string) bool { return strings.EqualFold(p, parts[0]) }):
 		return &ProtectedError{rel, "other programs take their settings from it, only a person may change it"}
+	case f.covered != nil:
+		return f.covered(rel)
 	}
 	return nil
 }
