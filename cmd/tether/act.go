@@ -50,7 +50,7 @@ func (f *actFlags) run(ctx context.Context, p *program, args []string) error {
 	if len(args) == 0 {
 		return usagef("no command\ngive one: tether act 'read README.md'")
 	}
-	stdin, err := f.readStdin(p)
+	stdin, err := await(ctx, func() (string, error) { return f.readStdin(p) })
 	if err != nil {
 		return err
 	}

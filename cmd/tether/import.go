@@ -41,15 +41,25 @@ came from is not proved: look at it with tether show before you resume it.`,
 func importSession(ctx context.Context, p *program, dir, file string, skip bool) error {
 	in := io.NopCloser(p.In)
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := await(ctx, func() (*os.File, error) {
+			f, err := os.Open(file)
+			if err != nil {
+				err = usagef("%s cannot be read (%v)", file, reason(err))
+			}
+			return f, err
+		})
 		if err != nil {
-			return usagef("%s cannot be read (%v)", file, reason(err))
+			return err
 		}
 		in = f
 	}
 	defer in.Close()
 	r := reader{name: file, in: bufio.NewReaderSize(in, 64<<10), skip: skip}
-	head, events, err := r.session()
+	var events []memory.Event
+	head, err := await(ctx, func() (h exported, err error) {
+		h, events, err = r.session()
+		return h, err
+	})
 	if err != nil {
 		return err
 	}

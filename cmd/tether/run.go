@@ -59,7 +59,7 @@ func (f *runFlags) run(ctx context.Context, p *program, args []string) error {
 	if f.json && f.events {
 		return usagef("--json and --events are two ways to print the same; give one")
 	}
-	task, err := readTask(p, args)
+	task, err := readTask(ctx, p, args)
 	if err != nil {
 		return err
 	}

@@ -178,9 +178,9 @@ func replaceFile(file string, text []byte) error {
 // trustConfig shows the file of a workspace in full with what it would allow,
 // asks, and records the answer. What is shown is what is hashed. A store that came
 // with the workspace is asked about first.
-func trustConfig(_ context.Context, p *program, dir string, yes bool) error {
+func trustConfig(ctx context.Context, p *program, dir string, yes bool) error {
 	file := workspaceFile(dir)
-	if asked, err := p.trustStore(resolved(dir), yes); err != nil {
+	if asked, err := p.trustStore(ctx, resolved(dir), yes); err != nil {
 		return err
 	} else if _, err := os.Lstat(file); asked && err != nil {
 		return nil // that was all there is
@@ -201,7 +201,7 @@ func trustConfig(_ context.Context, p *program, dir string, yes bool) error {
 	}
 	showFile(p.Err, resolved(file), text, wider)
 	if !yes {
-		if yes, err = p.confirm("Trust this file"); err != nil {
+		if yes, err = p.confirm(ctx, "Trust this file"); err != nil {
 			return err
 		}
 	}
@@ -312,13 +312,13 @@ func visible(s string) string {
 
 // confirm asks a yes or no question. Without a terminal on both sides nobody
 // would answer it, and no is not the answer either.
-func (p *program) confirm(question string) (bool, error) {
+func (p *program) confirm(ctx context.Context, question string) (bool, error) {
 	in, ok := p.In.(*os.File)
 	if !ok || !isTerminal(in) || !isTerminal(p.Err) {
 		return false, usagef("there is no terminal to ask on\nread what it would allow, above, and say yes with: --yes")
 	}
 	fmt.Fprintf(p.Err, "%s? [y/N] ", question)
-	answer, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
+	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}

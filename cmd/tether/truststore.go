@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ func addStore(root string, env func(string) string) error {
 }
 
 // trustStore asks about a store that came with the workspace, if there is one.
-func (p *program) trustStore(root string, yes bool) (asked bool, err error) {
+func (p *program) trustStore(ctx context.Context, root string, yes bool) (asked bool, err error) {
 	state := storeIn(root)
 	if ownStore(root, state, p.Getenv) == nil {
 		return false, nil
@@ -63,7 +64,7 @@ func (p *program) trustStore(root string, yes bool) (asked bool, err error) {
 	fmt.Fprintf(p.Err, "%s\n%d bytes, of %s\n\nIts sessions and notes came with the workspace, and would be taken for your own.\n\n",
 		visible(state), info.Size(), info.ModTime().Format("2006-01-02 15:04"))
 	if !yes {
-		if yes, err = p.confirm("Trust this state"); err != nil {
+		if yes, err = p.confirm(ctx, "Trust this state"); err != nil {
 			return true, err
 		}
 	}

@@ -346,10 +346,10 @@ func id(root string) string {
 const maxTask = 4 << 20
 
 // readTask is the task in args, or standard input for "-".
-func readTask(p *program, args []string) (string, error) {
+func readTask(ctx context.Context, p *program, args []string) (string, error) {
 	task := strings.Join(args, " ")
 	if task == "-" {
-		text, err := io.ReadAll(io.LimitReader(p.In, maxTask+1))
+		text, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(p.In, maxTask+1)) })
 		if err != nil {
 			return "", err
 		}
