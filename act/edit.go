@@ -76,6 +76,9 @@ func (e *Env) editNothing(t target, text string) error {
 // choose among several places.
 func (e *Env) editText(ctx context.Context, t target, at span, text string) error {
 	old, fresh := parseDocument(t.old).lines, splitLines(text)
+	if m := fenceText.FindStringSubmatch(text); m != nil && (hasEdit(m[1]) || marks(old, splitLines(m[1]))) {
+		text, fresh = m[1], splitLines(m[1]) // in a text file a fence may be meant, but not around an edit
+	}
 	var blocks []block
 	var err error
 	switch {

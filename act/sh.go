@@ -58,11 +58,14 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	}
 	files := s.Env.Box.Files()
 	before := files.Snapshot(ctx)
-	got, err := s.Env.Box.Run(ctx, sandbox.Cmd{Shell: line, Dir: s.Env.Dir, Stdin: in})
+	w := watched(line)
+	got, err := s.Env.Box.Run(ctx, sandbox.Cmd{Shell: w.line, Dir: s.startIn(line), Stdin: in})
 	if err != nil {
 		return part{err: err}
 	}
-	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), isCache)
+	var statuses []int
+	got.Output, statuses = w.statuses(got.Output)
+	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), func(rel string) bool { return isCache(rel) || s.isAsSeen(rel) })
 	moved := got.Dir != s.Env.Dir && !(inRoot(got.Dir) && inRoot(s.Env.Dir))
 	s.Env.Dir = got.Dir
 	p := part{status: got.Status, content: elided(got)}
@@ -73,6 +76,13 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	s.glance(line, got.Output)
 	p.said = append(p.said, s.changes(changed, got.Output)...)
 	p.said = append(p.said, s.ending(line, got, len(changed) > 0))
+	word := w.masked(statuses)
+	if got.Status != OK {
+		word = withheld(line)
+	}
+	if word != "" {
+		p.said = append(p.said, word)
+	}
 	if name := s.misplaced(line, stdin); name != "" && s.command("write") != nil {
 		p.said = append(p.said, fmt.Sprintf("The program read the text in stdin; %s was not changed by it. To change it: write %s", name, Quote(name)))
 	}
@@ -83,6 +93,30 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 		p.said = append(p.said, fmt.Sprintf("The working directory is %s.", s.place()))
 	}
 	return p
+}
+
+// isAsSeen reports whether a file holds what the model saw last: then it was
+// written again, and nothing has changed.
+func (s *Shell) isAsSeen(rel string) bool {
+	if _, seen := s.Env.seen[rel]; !seen {
+		return false
+	}
+	data, err := s.Env.Box.Files().ReadFile(rel, maxShown)
+	return err == nil && s.Env.knows(rel, data)
+}
+
+// cdLine matches a line that goes to a folder first.
+var cdLine = regexp.MustCompile(`^cd +([\w.+@-][\w.+@/-]*)( *(&&|;)|$)`)
+
+// startIn is the folder in which a line begins: the working directory, or the top
+// of the workspace for a line that goes to a folder which is only there. A model
+// writes "cd sub && make" each time, although it is in sub.
+func (s *Shell) startIn(line string) string {
+	m := cdLine.FindStringSubmatch(line)
+	if m == nil || inRoot(s.Env.Dir) || s.Env.isFolder(path.Join(s.Env.Dir, m[1])) || !s.Env.isFolder(path.Clean(m[1])) {
+		return s.Env.Dir
+	}
+	return ""
 }
 
 // misplaced names the file on the line of which stdin is another state: the text
