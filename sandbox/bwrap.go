@@ -19,7 +19,7 @@ const (
 	// 8 and 9 are the shim's
 	fdBrake   = 10 // the launcher waits here until its mounts were looked at
 	fdRoot    = 11 // the workspace
-	fdProtect = 12 // the first of the protected paths in it; the others follow
+	fdProtect = 12 // the first of the protected paths in it; the others follow, then the repositories outside
 )
 
 // Sizes in bytes of the private file systems. They are memory, so they are bounded.
@@ -166,8 +166,8 @@ func (v *vector) workspace(p Policy, h host, t tree) {
 	if p.Profile == ReadOnly {
 		bind = "--ro-bind"
 	}
-	for _, d := range t.GitDirs {
-		v.add("--ro-bind", d, d)
+	for i, d := range t.GitDirs {
+		v.bind(h, "--ro-bind", fdProtect+len(t.Protect)+i, d)
 	}
 	v.bind(h, bind, fdRoot, p.Root)
 	v.freeze(h)

@@ -60,7 +60,7 @@ const nestedMark = "TETHER_SANDBOX"
 
 // survey gathers the facts about this machine. It does not look for the launcher.
 func survey() host {
-	h := host{EUID: os.Geteuid(), Home: home(), Links: map[string]string{}, Temp: os.TempDir(), Hard: hardLimits()}
+	h := host{EUID: os.Geteuid(), Home: home(), Links: map[string]string{}, Temp: tempFolder(os.TempDir()), Hard: hardLimits()}
 	h.User, h.Account = account()
 	h.Nested = os.Getenv(nestedMark) != ""
 	h.Env = locale(os.Getenv)
@@ -119,6 +119,14 @@ func home() string {
 		return none
 	}
 	return h
+}
+
+// tempFolder returns the folder for temporary files, or the usual one where a variable names nothing that can be used.
+func tempFolder(dir string) string {
+	if filepath.IsAbs(dir) && isDir(dir) {
+		return dir
+	}
+	return "/tmp"
 }
 
 // account returns the user's name and home directory as the system knows them, or stand-ins.

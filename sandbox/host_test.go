@@ -71,6 +71,19 @@ func TestMovedFolders(t *testing.T) {
 	}
 }
 
+func TestTempFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("rel", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{dir: dir, "rel": "/tmp", dir + "/missing": "/tmp", "": "/tmp"} {
+		if got := tempFolder(given); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}
+
 func TestPathFolders(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -170,6 +170,25 @@ func TestHardLinksAreRefused(t *testing.T) {
 	}
 }
 
+// A workspace in which no stand-in can be made is at fault, not the launcher.
+func TestNoHolder(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	top, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	asOrdinaryUser(t, func() {
+		var refused *RefusedError
+		if _, err := makeHolders(top, []string{filepath.Join(root, ".git")}); !errors.As(err, &refused) || !strings.Contains(err.Error(), ".git cannot be made (permission denied)") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestHolders(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, ".git")

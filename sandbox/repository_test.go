@@ -248,6 +248,36 @@ func TestSwappedWorkspace(t *testing.T) {
 	}
 }
 
+// A repository outside may lie where another command can write. A link that it puts in its place does not show the keys.
+func TestSwappedRepository(t *testing.T) {
+	base := t.TempDir()
+	root, common, keys := filepath.Join(base, "ws"), filepath.Join(base, "cache/r"), filepath.Join(base, "keys")
+	write(t, filepath.Join(keys, "id"), "SECRET")
+	write(t, filepath.Join(common, "HEAD"), "ref: refs/heads/main\n")
+	write(t, filepath.Join(common, "worktrees/w/gitdir"), filepath.Join(root, ".git")+"\n")
+	write(t, filepath.Join(root, ".git"), "gitdir: "+filepath.Join(common, "worktrees/w")+"\n")
+	b := newBox(t, Policy{Root: root})
+	if o := shell(t, b, "cat "+common+"/HEAD"); o.Status != 0 {
+		t.Fatalf("the repository is not shown: %+v", o)
+	}
+	tr, err := b.look()
+	if err == nil {
+		err = errors.Join(os.Rename(common, common+".old"), os.Symlink(keys, common))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.start(Cmd{Shell: "cat " + common + "/id"}, "", tr)
+	var refused *RefusedError
+	if b.host.Pins && !errors.As(err, &refused) { // one that is too old goes by the path
+		t.Errorf("started: %v", err)
+	}
+	if err == nil {
+		o, err := b.follow(t.Context(), p, Outcome{})
+		t.Logf("%+v, %v", o, err)
+	}
+}
+
 // No descriptor of the workspace is open inside: it would lead past everything that is mounted over it.
 func TestNoDescriptorStays(t *testing.T) {
 	root := t.TempDir()

@@ -232,7 +232,8 @@ func holdDir(top *os.File, name string) (*os.File, error) {
 	const tries = 100 // each lost one means that another command ended just then
 	for range tries {
 		if err := unix.Mkdirat(int(top.Fd()), name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, &fs.PathError{Op: "mkdir", Path: name, Err: err}
+			return nil, &RefusedError{top.Name(), "the folder that keeps a command from making " + name + " cannot be made (" + err.Error() + ")",
+				"see that you can write there, or take --sandbox read-only"}
 		}
 		fd, err := unix.Openat(int(top.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -283,7 +284,25 @@ func (b *Box) pin(t tree) (pins, error) {
 		}
 		ps = append(ps, f)
 	}
+	for _, dir := range t.GitDirs {
+		f, err := openPlain(dir)
+		if err != nil {
+			ps.close()
+			return nil, &RefusedError{b.policy.Root, dir + " was replaced while a command was set up (" + err.Error() + ")", "run one command at a time in this workspace"}
+		}
+		ps = append(ps, f)
+	}
 	return ps, nil
+}
+
+// openPlain opens a folder outside that was found a moment ago. It may lie in a cache or another workspace, where a command
+// can have put a link in its place.
+func openPlain(dir string) (*os.File, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), dir), nil
 }
 
 func (ps pins) close() {
