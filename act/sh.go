@@ -308,7 +308,7 @@ func failure(line string, status int, silent bool) string {
 		return "The command failed: a program in it is not installed here (exit status 127)."
 	case status == Denied:
 		return fmt.Sprintf("The command failed: %s may not be executed (exit status 126).", path.Base(name))
-	case status > 128:
+	case status > 128 && status <= 128+64: // git and others say 255 for any failure
 		return fmt.Sprintf("The command failed: signal %d ended it.", status-128)
 	case silent:
 		return fmt.Sprintf("The command printed nothing and failed with exit status %d.", status)

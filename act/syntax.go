@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,10 +9,13 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"io"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+	"gopkg.in/yaml.v3"
 
 	"tether/sandbox"
 )
@@ -23,17 +27,34 @@ func checkSyntax(ctx context.Context, env *Env, name, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	switch strings.ToLower(path.Ext(name)) {
+	switch kind := strings.ToLower(path.Ext(name)); cmp.Or(kind, shebang(text)) {
 	case ".json":
 		return checkJSON(text)
 	case ".go":
 		return checkGo(text)
 	case ".toml":
 		return checkTOML(text)
-	case ".py":
-		return checkPython(ctx, env, text)
+	case ".yaml", ".yml":
+		return checkYAML(text)
+	case ".py", ".pyi":
+		return checkBy(ctx, env, pythonCheck, text)
+	case ".sh", ".bash":
+		return checkBy(ctx, env, shellCheck, text)
 	}
 	return ""
+}
+
+var interpreted = regexp.MustCompile(`^#!\S*/(?:env +)?(?:(python)[\d.]*|bash|sh|dash)\b`)
+
+// shebang is the extension that a script without one would have.
+func shebang(text string) string {
+	switch m := interpreted.FindStringSubmatch(text); {
+	case m == nil:
+		return ""
+	case m[1] != "":
+		return ".py"
+	}
+	return ".sh"
 }
 
 func checkJSON(text string) string {
@@ -66,15 +87,58 @@ func checkTOML(text string) string {
 	return fmt.Sprintf("line %d: %s", bad.Position.Line, bad.Message)
 }
 
-// pythonCheck prints one line if its input does not parse, and nothing where
-// there is no Python.
-const pythonCheck = `command -v python3 >/dev/null || exit 0
+var yamlFault = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+
+// checkYAML reads all documents of a file. One with the marks of a template is none
+// until it has been through the program that it is for.
+func checkYAML(text string) string {
+	if strings.Contains(text, "{{") || strings.Contains(text, "{%") {
+		return ""
+	}
+	m := yamlFault.FindStringSubmatch(parseYAML(text))
+	if m == nil {
+		return ""
+	}
+	all := splitLines(text)
+	if len(all) > maxLines {
+		return fmt.Sprintf("near line %s: %s", cmp.Or(m[1], "1"), m[2])
+	}
+	// The parser names the line at which what is broken began. The one that breaks it
+	// is behind the longest beginning that is right.
+	n := len(all) - 1
+	for n > 0 && parseYAML(strings.Join(all[:n], "\n")) != "" {
+		n--
+	}
+	return fmt.Sprintf("line %d: %s", n+1, m[2])
+}
+
+// parseYAML is what is wrong with a text, in the words of the parser.
+func parseYAML(text string) string {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var v yaml.Node
+		switch err := d.Decode(&v); {
+		case err == io.EOF:
+			return ""
+		case err != nil:
+			return err.Error()
+		}
+	}
+}
+
+// The checks of the tools themselves print one line if their input does not parse,
+// and nothing where the tool is not there.
+const (
+	pythonCheck = `command -v python3 >/dev/null || exit 0
 exec python3 -I -S -c 'import ast, sys
 try: ast.parse(sys.stdin.buffer.read())
 except SyntaxError as e: print("line %s: %s" % (e.lineno, e.msg))'`
+	shellCheck = `command -v bash >/dev/null || exit 0
+bash -n 2>&1 | sed -n '1s/^bash: //p'`
+)
 
-func checkPython(ctx context.Context, env *Env, text string) string {
-	got, err := env.Box.Run(ctx, sandbox.Cmd{Shell: pythonCheck, Stdin: strings.NewReader(text)})
+func checkBy(ctx context.Context, env *Env, check, text string) string {
+	got, err := env.Box.Run(ctx, sandbox.Cmd{Shell: check, Stdin: strings.NewReader(text)})
 	if err != nil || got.Status != OK || !strings.HasPrefix(got.Output, "line ") {
 		return "" // only a help: what is really wrong shows when the file is run
 	}
