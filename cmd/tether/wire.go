@@ -292,6 +292,11 @@ func places(env func(string) string, dir string) (root, state string, err error)
 	case !info.IsDir():
 		return "", "", usagef("the workspace %s is not a folder; name a folder", dir)
 	}
+	for _, own := range []string{xdg(env, "XDG_STATE_HOME", ".local/state"), xdg(env, "XDG_CACHE_HOME", ".cache")} {
+		if lies(root, filepath.Join(own, "tether"), env) {
+			return "", "", &sandbox.RefusedError{Path: root, Reason: "it is where tether keeps what belongs to other workspaces", Repair: "go to the folder of one project and start there"}
+		}
+	}
 	moved := env("TETHER_STATE")
 	state = filepath.Join(xdg(env, "XDG_STATE_HOME", ".local/state"), "tether", id(root), "tether.db")
 	if moved != "" {
