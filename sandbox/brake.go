@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func compareMounts(mountinfo string, p Policy, t tree) error {
 	if p.Profile != Full {
 		want = append(append(want, p.Root), t.GitDirs...)
 	}
-	for _, rel := range t.Protect {
+	for _, rel := range slices.Concat(t.Protect, t.Deaf) {
 		want = append(want, filepath.Join(p.Root, rel))
 	}
 	for _, path := range want {

@@ -172,6 +172,9 @@ func (v *vector) workspace(p Policy, h host, t tree) {
 	v.bind(h, bind, fdRoot, p.Root)
 	v.freeze(h)
 	v.protect(p, h, t)
+	for _, rel := range t.Deaf {
+		v.add("--ro-bind", "/dev/null", filepath.Join(p.Root, rel))
+	}
 }
 
 // freeze makes the host's file systems read-only for the launcher itself. One older than 0.12 follows a link that another

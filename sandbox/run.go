@@ -25,6 +25,7 @@ type Box struct {
 
 	// These are nil during the probe, which changes nothing.
 	scan   *scanner
+	seen   *scanner      // the same, but there also where nothing can be written
 	looked chan struct{} // closed after the first look at the workspace
 	stop   func()        // ends that look
 }
@@ -81,14 +82,16 @@ func (b *Box) covered(rel string) error {
 // firstLook remembers what is in the workspace before any command, and takes away what an interrupted write left there.
 // It goes on beside the caller, who has a model to ask first: the first command waits for it.
 func (b *Box) firstLook() {
-	if !b.writes() {
-		return
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b.scan, b.looked, b.stop = newScanner(b.policy, b.files.root), make(chan struct{}), cancel
+	b.seen, b.looked, b.stop = newScanner(b.policy, b.files.root), make(chan struct{}), cancel
+	if b.writes() {
+		b.scan = b.seen
+	}
 	go func() {
 		defer close(b.looked)
-		b.files.sweep(b.scan.first(ctx))
+		if stale := b.seen.first(ctx); b.writes() {
+			b.files.sweep(stale)
+		}
 	}()
 }
 
@@ -270,6 +273,7 @@ func (b *Box) look() (tree, error) {
 	if err != nil {
 		return t, &LaunchError{Stage: stageSetUp, Err: err}
 	}
+	t.Deaf = b.deaf()
 	return t, nil
 }
 

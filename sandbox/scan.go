@@ -41,6 +41,7 @@ type scanner struct {
 	folders map[string]listing
 	known   map[Finding]bool // was there at the first look, or has been told
 	nested  []string         // the first repositories below the root, as they were at the first look
+	live    []string         // sockets at which a program of the host listens
 	stale   []string         // temporary files that an interrupted write left
 	excess  Finding          // what nested has no room for, the zero Finding if it has
 	bounds  []Finding        // why the last walk did not see all
@@ -75,6 +76,7 @@ func (s *scanner) first(ctx context.Context) []string {
 	defer s.mu.Unlock()
 	for _, f := range s.walk(ctx) {
 		s.known[f] = true
+		s.hear(f)
 		if path.Base(f.Path) == gitName && f.Path != gitName {
 			s.nested = append(s.nested, f.Path)
 		}
@@ -95,6 +97,7 @@ func (s *scanner) fresh(ctx context.Context) []Finding {
 	for _, f := range append(append(s.walk(ctx), s.bounds...), s.excess) {
 		if !s.known[f] && f != (Finding{}) {
 			s.known[f] = true
+			s.hear(f)
 			told = append(told, f)
 		}
 	}
@@ -245,7 +248,7 @@ func (s *scanner) special(at string, kind fs.FileMode) string {
 	case kind&fs.ModeNamedPipe != 0:
 		return "it is a FIFO: a program that opens it waits for ever"
 	case kind&fs.ModeSocket != 0:
-		return "it is a socket"
+		return whySocket
 	}
 	return "it is a device"
 }

@@ -21,6 +21,7 @@ type tree struct {
 	Hide    []string // absolute folders, covered by an empty read-only one
 	GitDirs []string // absolute folders outside, where the git data of a worktree lies: shown read-only
 	Hold    []string // the folders of Hide that must be made first, and are taken away again
+	Deaf    []string // slash paths below the root: sockets of the host's programs, covered
 	Absent  []string // slash paths below the root that would be protected if they existed: who makes them has git run them
 }
 
