@@ -135,33 +135,44 @@ func TestWordsRefuse(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	s := NewShell(Env{Box: newBox(t, t.TempDir(), 0)}, Builtins())
-	for _, c := range []struct{ line, name, head, op, rest, text string }{
-		{"read a.go", "read", "read a.go", "", "", ""},
-		{"grep foo src | head -5", "grep", "grep foo src", "|", "head -5", ""},
-		{"grep 'a | b' src", "grep", "grep 'a | b' src", "", "", ""},
-		{"read a > b", "read", "read a", "|", "cat > b", ""},
-		{"read a 2>/dev/null | wc", "read", "read a", "|", "wc", ""},
-		{"ls | wc -l", "", "ls | wc -l", "", "", ""},
-		{"sort a | write b", "", "sort a", "|", "write b", ""},
-		{"cd x && grep a b", "", "cd x && grep a b", "", "", ""},
-		{"cd x && read b; ls", "", "cd x", "&&", "read b; ls", ""},
-		{"for f in *; do cat $f; done", "", "for f in *; do cat $f; done", "", "", ""},
-		{"while read x; do echo $x; done < f", "", "while read x; do echo $x; done < f", "", "", ""},
-		{"write a.html <p>x</p>", "write", "write a.html <p>x</p>", "", "", "<p>x</p>"},
-		{"write a.txt a && b", "write", "write a.txt a && b", "", "", "a && b"},
-		{"write a.txt a && cat a.txt", "write", "write a.txt a ", "&&", "cat a.txt", "a"},
-		{"done all; fine", "done", "done all; fine", "", "", "all; fine"},
-		{"echo done", "", "echo done", "", "", ""},
-		{"(cd x; read y)", "", "(cd x; read y)", "", "", ""},
-		{"cat <<EOF\ndone\nEOF", "", "cat <<EOF\ndone\nEOF", "", "", ""},
+	for _, c := range []struct{ line, name, head, op, rest, text, into string }{
+		{"read a.go", "read", "read a.go", "", "", "", ""},
+		{"grep foo src | head -5", "grep", "grep foo src", "|", "head -5", "", ""},
+		{"grep 'a | b' src", "grep", "grep 'a | b' src", "", "", "", ""},
+		{"read a > b", "read", "read a > b", "", "", "", "> b"},
+		{"read a 2>/dev/null | wc", "read", "read a 2>/dev/null", "|", "wc", "", ""},
+		{"ls | wc -l", "", "ls | wc -l", "", "", "", ""},
+		{"sort a | write b", "", "sort a", "|", "write b", "", ""},
+		{"cd x && grep a b", "", "cd x && grep a b", "", "", "", ""},
+		{"cd x && read b; ls", "", "cd x", "&&", "read b; ls", "", ""},
+		{"for f in *; do cat $f; done", "", "for f in *; do cat $f; done", "", "", "", ""},
+		{"while read x; do echo $x; done < f", "", "while read x; do echo $x; done < f", "", "", "", ""},
+		{"write a.html <p>x</p>", "write", "write a.html <p>x</p>", "", "", "<p>x</p>", ""},
+		{"write a.txt a && b", "write", "write a.txt a && b", "", "", "a && b", ""},
+		{"write a.txt a && cat a.txt", "write", "write a.txt a ", "&&", "cat a.txt", "a", ""},
+		{"done all; fine", "done", "done all; fine", "", "", "all; fine", ""},
+		{"echo done", "", "echo done", "", "", "", ""},
+		{"(cd x; read y)", "", "(cd x; read y)", "", "", "", ""},
+		{"cat <<EOF\ndone\nEOF", "", "cat <<EOF\ndone\nEOF", "", "", "", ""},
+		{"grep x > b src 2>&1", "grep", "grep x > b src 2>&1", "", "", "", "> b"},
+		{"grep x src >> b && read b", "grep", "grep x src >> b", "&&", "read b", "", ">> b"},
+		{"grep x src >&2", "grep", "grep x src >&2", "", "", "", ""},
+		{"read a 2> e | wc", "read", "read a 2> e", "|", "wc", "", "2> e"},
+		{"echo a && echo b | write c", "", "echo a", "&&", "echo b | write c", "", ""},
+		{"x=1; echo $x | write c", "", "x=1; echo $x", "|", "write c", "", ""},
+		{"write a.py 'x = 1' && python3 a.py", "write", "write a.py 'x = 1' ", "&&", "python3 a.py", "'x = 1'", ""},
+		{"write a.py x = 1 && python3 a.py", "write", "write a.py x = 1 && python3 a.py", "", "", "x = 1 && python3 a.py", ""},
+		{"write a.txt <<< 'x y'; ls", "write", "write a.txt ", ";", "ls", "", ""},
+		{"write a.sh <<EOF && sh a.sh\necho\nEOF\nls", "write", "write a.sh ", "&&", "sh a.sh\nls", "", ""},
+		{"write a <<'EOF' | cat > b\nx\nEOF", "write", "write a ", "|", "cat > b", "", ""},
 	} {
 		p, err := s.route(c.line, "")
 		name := ""
 		if p.cmd != nil {
 			name = p.cmd.Name
 		}
-		if err != nil || name != c.name || p.head != c.head || p.op != c.op || p.rest != c.rest || p.text != c.text {
-			t.Errorf("%q: got %q %q %q %q %q %v", c.line, name, p.head, p.op, p.rest, p.text, err)
+		if err != nil || name != c.name || p.head != c.head || p.op != c.op || p.rest != c.rest || p.text != c.text || p.into != c.into {
+			t.Errorf("%q: got %q %q %q %q %q %q %v", c.line, name, p.head, p.op, p.rest, p.text, p.into, err)
 		}
 	}
 }

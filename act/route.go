@@ -14,6 +14,7 @@ type plan struct {
 	text  string   // of a built-in: free text as it was typed
 	stdin *string  // of a built-in: text given with << or on further lines
 	from  string   // of a built-in: a file given with <
+	into  string   // of a built-in: redirections of its output, as they were typed
 	op    string   // "", "|", "&&", "||" or ";"
 	rest  string   // what follows op
 }
@@ -31,6 +32,9 @@ var keywords = []string{
 // route makes the plan of a line that strip has been through.
 func (s *Shell) route(line, stdin string) (plan, error) {
 	pieces, err := scan(line)
+	if len(pieces) > 0 && pieces[0].op == "(" {
+		return s.routeShell(line, pieces, err), nil
+	}
 	if len(pieces) == 0 || pieces[0].op != "" {
 		return plan{head: line}, nil
 	}
@@ -50,19 +54,54 @@ func (s *Shell) route(line, stdin string) (plan, error) {
 }
 
 // routeBuiltin plans a built-in without free text: its words end at the first
-// operator.
+// operator that is no redirection.
 func (s *Shell) routeBuiltin(c *Command, line string, pieces []piece) (plan, error) {
-	end := firstOperator(pieces, 0)
-	words, err := values(line, pieces[:end])
+	p := plan{cmd: c, head: line}
+	var words []piece
+	i := 0
+	for ; i < len(pieces); i++ {
+		if pieces[i].op == "" {
+			words = append(words, pieces[i])
+		} else if n := p.redirect(line, pieces[i:]); n > 0 {
+			i += n
+		} else {
+			break
+		}
+	}
+	args, err := values(line, words)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{cmd: c, words: words[1:], head: line}
-	if end < len(pieces) {
-		p.head = strings.TrimSpace(line[:pieces[end].start])
-		p.join(line, pieces[end])
+	p.words = args[1:]
+	if i < len(pieces) {
+		p.head = strings.TrimSpace(line[:pieces[i].start])
+		p.join(line, pieces[i])
 	}
 	return p, nil
+}
+
+// redirect takes up a redirection at the beginning of pieces, and returns how many
+// pieces more than one it has; 0 if it is none. A built-in has one output: what
+// only joins or silences the errors of a program means nothing for it.
+func (p *plan) redirect(line string, pieces []piece) int {
+	at := pieces[0]
+	if !strings.ContainsAny(at.op, "<>") || at.op == "<<" || len(pieces) < 2 || pieces[1].op != "" {
+		return 0
+	}
+	target, err := unquote(line[pieces[1].start:pieces[1].end])
+	switch text := line[at.start:pieces[1].end]; {
+	case err != nil || at.op == "<>" || at.op == "<&":
+		return 0
+	case at.op == "<<<":
+		target += "\n"
+		p.stdin = &target
+	case at.op == "<":
+		p.from = target
+	case target == "/dev/null" && line[at.start] == '2', at.op == ">&" && (target == "1" || target == "2"):
+	default:
+		p.into = strings.TrimSpace(p.into + " " + text)
+	}
+	return 1
 }
 
 // routeText plans a built-in with free text. An operator directly behind the
@@ -79,7 +118,12 @@ func (s *Shell) routeText(c *Command, line, stdin string, pieces []piece, scanEr
 	if scanErr == nil {
 		if i := s.textEnd(line, stdin, pieces, n); i < len(pieces) {
 			p.head = line[:pieces[i].start]
-			p.join(line, pieces[i])
+			for i < len(pieces) && p.redirect(line, pieces[i:]) > 0 {
+				i += 2
+			}
+			if i < len(pieces) {
+				p.join(line, pieces[i])
+			}
 		}
 	}
 	p.text = strings.TrimPrefix(p.head[min(end, len(p.head)):], " ")
@@ -109,13 +153,13 @@ func (s *Shell) textEnd(line, stdin string, pieces []piece, n int) int {
 	for i := n; i < len(pieces); i++ {
 		direct := i == n
 		switch op := pieces[i].op; {
-		case op == "<<" && direct:
+		case (op == "<<" || op == "<<<") && direct:
 			return i
-		case op == "<" && direct && i+2 == len(pieces) && s.isFile(line, pieces[i+1]):
+		case op == "<" && direct && i+2 <= len(pieces) && s.isFile(line, pieces[i+1]):
 			return i
 		case op == "\n" && direct && stdin == "", strings.ContainsAny(op, "<>()"), op == "":
 			continue
-		case n > 1 && (direct || s.follows(line, pieces, i+1)):
+		case n > 1 && (direct || s.follows(line, pieces, i+1) || i == n+1 && strings.ContainsAny(line[pieces[n].start:pieces[n].start+1], `'"`)):
 			return i
 		}
 	}
@@ -155,26 +199,61 @@ func (s *Shell) routeShell(line string, pieces []piece, err error) plan {
 	if err != nil {
 		return whole
 	}
-	cut := -1
-	begins := true
+	cut, list := -1, -1 // where a built-in follows; the operator of a list before it
+	begins, sets, depth := true, false, 0
 	for i, p := range pieces {
 		word := line[p.start:p.end]
 		switch {
+		case p.op == "(" && begins:
+			depth++
+			continue
+		case p.op == ")" && depth > 0:
+			depth--
 		case p.op == "(" || p.op == ")" || p.op == "&" || p.op == ";;":
 			return whole
 		case p.op == "<<" && cut < 0, begins && slices.Contains(keywords, word):
 			return whole
+		case depth > 0:
 		case begins && i > 0 && cut < 0 && s.ours(word):
 			cut = i - 1
+		case begins && assignment.MatchString(word):
+			sets = true
+		case cut < 0 && isList(p.op):
+			list = i
 		}
-		begins = slices.Contains([]string{"|", "|&", "&&", "||", ";", "\n"}, p.op)
+		begins = isList(p.op) || p.op == "|" || p.op == "|&"
 	}
 	if cut >= 0 {
+		// A built-in at the end of a pipe reads the last pipe of a list and not all
+		// that the list prints, unless that pipe needs the variables of the list.
+		if !isList(pieces[cut].op) && list >= 0 && !sets {
+			cut = list
+		}
 		whole.head = strings.TrimSpace(line[:pieces[cut].start])
 		whole.join(line, pieces[cut])
 	}
 	return whole
 }
+
+// listOperator returns the index of the first operator outside of parentheses that
+// joins pipes to a list; -1 if there is none.
+func listOperator(pieces []piece) int {
+	depth := 0
+	for i, p := range pieces {
+		switch {
+		case p.op == "(":
+			depth++
+		case p.op == ")":
+			depth--
+		case depth == 0 && isList(p.op):
+			return i
+		}
+	}
+	return -1
+}
+
+// isList reports whether an operator joins pipes to a list.
+func isList(op string) bool { return op == "&&" || op == "||" || op == ";" || op == "\n" }
 
 func firstOperator(pieces []piece, from int) int {
 	for i := from; i < len(pieces); i++ {
@@ -185,72 +264,79 @@ func firstOperator(pieces []piece, from int) int {
 	return len(pieces)
 }
 
-// silenced matches redirections that mean nothing for a built-in, which has one
-// output.
-var silenced = regexp.MustCompile(`^(2>\s*/dev/null|2>&\s*1)\s*`)
-
 // join sets what follows the first part, given the operator that ends it.
 func (p *plan) join(line string, at piece) {
 	tail := line[at.start:]
-	for silenced.MatchString(tail) {
-		tail = tail[len(silenced.FindString(tail)):]
-	}
 	op := operatorAt(tail)
 	p.rest = strings.TrimSpace(strings.TrimPrefix(tail, op))
 	switch {
-	case tail == "":
 	case op == "<<":
 		p.heredoc(tail)
-	case op == "<":
-		p.redirectIn()
-	case strings.ContainsAny(op, ">"), op == "" && strings.ContainsAny(tail, "<>"):
-		p.op, p.rest = "|", "cat "+tail
 	case op == "|&":
 		p.op = "|"
-	case op == "\n" || op == "&" || op == ";;" || op == "(" || op == ")" || op == "":
-		p.op = ";"
-	default:
+	case op == "|" || isList(op) && op != "\n":
 		p.op = op
+	default:
+		p.op = ";"
 	}
 	if p.rest == "" {
 		p.op = ""
 	}
 }
 
-// redirectIn takes the name of the file behind < out of the rest.
-func (p *plan) redirectIn() {
-	rest := p.rest
-	p.rest = ""
-	pieces, err := scan(rest)
-	if err != nil || len(pieces) == 0 || pieces[0].op != "" {
-		return
-	}
-	p.from, _ = unquote(rest[:pieces[0].end])
-	if len(pieces) > 1 {
-		p.join(rest, pieces[1])
-	}
-}
-
-var heredocStart = regexp.MustCompile(`^<<-?[ \t]*(?:'(\w+)'|"(\w+)"|\\?(\w+))[^\n]*\n`)
+var heredocStart = regexp.MustCompile(`^<<(-?)[ \t]*(?:'(\w+)'|"(\w+)"|(\\?)(\w+))([^\n]*)\n`)
 
 // heredoc takes the text of a here-document. Without its closing word it goes to
-// the end, as in bash.
+// the end, as in bash. What stands behind << on its line comes after the text.
 func (p *plan) heredoc(tail string) {
 	p.rest = ""
 	m := heredocStart.FindStringSubmatch(tail)
 	if m == nil {
 		return
 	}
-	word := m[1] + m[2] + m[3]
-	body := tail[len(m[0]):]
-	for at := 0; at < len(body); {
-		n := lineLength(body[at:])
-		if strings.TrimSpace(body[at:at+n]) == word {
-			p.op, p.rest = ";", strings.TrimSpace(body[at+n:])
-			body = body[:at]
-			break
-		}
-		at += n + 1
+	body, after := cutHeredoc(tail[len(m[0]):], m[2]+m[3]+m[5], m[1] != "")
+	if m[2]+m[3]+m[4] == "" { // not quoted: a shell takes the backslash off what it would expand
+		body = strings.NewReplacer("\\$", "$", "\\`", "`").Replace(body)
 	}
 	p.stdin = &body
+	next := strings.TrimSpace(m[6] + "\n" + strings.TrimLeft(after, "\n"))
+	pieces, _ := scan(next)
+	for len(pieces) > 0 {
+		n := p.redirect(next, pieces)
+		if n == 0 {
+			break
+		}
+		pieces = pieces[1+n:]
+	}
+	switch {
+	case len(pieces) == 0:
+	case strings.TrimSpace(m[6]) == "":
+		p.op, p.rest = ";", strings.TrimSpace(after)
+	case pieces[0].op != "":
+		p.join(next, pieces[0])
+	}
+}
+
+// cutHeredoc cuts a text behind the line that is the closing word, or else at one
+// that is it but for blanks around it. With tabs, those at line starts are dropped.
+func cutHeredoc(text, word string, tabs bool) (body, after string) {
+	end, next := -1, 0
+	for at := 0; at < len(text); at = min(at+lineLength(text[at:])+1, len(text)) {
+		l := text[at : at+lineLength(text[at:])]
+		exact := l == word || tabs && strings.TrimLeft(l, "\t") == word
+		if exact || end < 0 && strings.TrimSpace(l) == word {
+			end, next = at, at+len(l)
+		}
+		if exact {
+			break
+		}
+	}
+	body = text
+	if end >= 0 {
+		body, after = text[:end], text[next:]
+	}
+	if tabs {
+		body = regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(body, "")
+	}
+	return body, after
 }

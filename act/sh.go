@@ -83,7 +83,7 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	if word != "" {
 		p.said = append(p.said, word)
 	}
-	if name := s.misplaced(line, stdin); name != "" && s.command("write") != nil {
+	if name := s.misplaced(line, stdin, changed); name != "" && s.command("write") != nil {
 		p.said = append(p.said, fmt.Sprintf("The program read the text in stdin; %s was not changed by it. To change it: write %s", name, Quote(name)))
 	}
 	if word := unreachable(s.Env.Box.Policy(), got); word != "" {
@@ -121,7 +121,7 @@ func (s *Shell) startIn(line string) string {
 
 // misplaced names the file on the line of which stdin is another state: the text
 // was meant for the file, and the program has read it instead.
-func (s *Shell) misplaced(line, stdin string) string {
+func (s *Shell) misplaced(line, stdin string, changed []string) string {
 	pieces, _ := scan(line)
 	for _, p := range pieces {
 		word, err := unquote(line[p.start:p.end])
@@ -129,7 +129,7 @@ func (s *Shell) misplaced(line, stdin string) string {
 			continue
 		}
 		rel, err := s.Env.Box.Files().Rel(s.Env.Dir, word)
-		if err != nil {
+		if err != nil || slices.Contains(changed, rel) {
 			continue
 		}
 		old, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
@@ -276,18 +276,38 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 		if strings.Contains(o.Output, noSemicolon) {
 			return failure(line, o.Status, silent) + "\ntry: " + unended.ReplaceAllString(line, "{}$1 ';'")
 		}
+		if name := s.buried(pieces, line); name != "" && o.Status == NotFound {
+			return fmt.Sprintf("error: %s is no program; it can begin a line or stand behind &&, ;, ||, |\ntry: %s --help", name, name)
+		}
 		return failure(line, o.Status, silent)
 	case pipe && silent:
 		return "The last command of the pipe succeeded; nothing was printed."
 	case pipe:
 		return "The last command of the pipe succeeded."
 	case silent && !changed:
-		return "The command succeeded and printed nothing."
+		return succeeded + " and printed nothing."
 	case !changed:
-		return "The command succeeded. It changed no file."
+		return succeeded + ". It changed no file."
 	}
-	return "The command succeeded."
+	return succeeded + "."
 }
+
+// buried is the built-in that begins a command in a place that only a shell can
+// take apart: in parentheses, in a loop.
+func (s *Shell) buried(pieces []piece, line string) string {
+	begins := true
+	for _, p := range pieces {
+		word := line[p.start:p.end]
+		if begins && p.op == "" && s.ours(word) && word != "read" && word != "done" {
+			return word
+		}
+		begins = p.op != "" && !strings.ContainsAny(p.op, "<>") || begins && slices.Contains(keywords, word)
+	}
+	return ""
+}
+
+// succeeded begins the sentence on a program that did.
+const succeeded = "The command succeeded"
 
 // noSemicolon is what find says of an -exec without its end; unended is how
 // such a line ends.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -146,15 +147,19 @@ func (s *Shell) line(ctx context.Context, line string, in input, depth int) part
 		return refusal(misuse("", "%v; put text that needs quotes in stdin", err))
 	}
 	first := s.first(ctx, &p, line, in)
+	if p.into != "" {
+		first = s.redirected(ctx, p, first)
+	}
 	return s.rest(ctx, p, first, depth)
 }
 
 // rest runs what follows the first part, as its operator says.
 func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
-	stop := first.err != nil || first.done
+	for p.op == "&&" && first.status != OK || p.op == "||" && first.status == OK {
+		p.op, p.rest = s.skip(p.rest, depth)
+	}
 	switch {
-	case p.op == "" || stop,
-		p.op == "&&" && first.status != OK, p.op == "||" && first.status == OK:
+	case p.op == "" || first.err != nil || first.done:
 		return first
 	case p.op == "|" && first.status != OK && (p.cmd == nil || first.content == ""):
 		return first
@@ -171,6 +176,62 @@ func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
 	next.found = append(first.found, next.found...)
 	return next
 }
+
+// skip leaves out the first pipe of a list that is not run, and returns what joins
+// it to the rest: in a || b && c the third runs although the second does not.
+func (s *Shell) skip(list string, depth int) (op, rest string) {
+	line := s.strip(list)
+	p, err := s.route(line, "")
+	switch {
+	case err != nil || depth > maxParts:
+		return "", ""
+	case p.cmd != nil && p.op == "|":
+		return s.skip(p.rest, depth+1)
+	case p.cmd != nil:
+		return p.op, p.rest
+	}
+	pieces, err := scan(line)
+	i := listOperator(pieces)
+	if err != nil || i < 0 || slices.Contains(keywords, line[:pieces[0].end]) {
+		return "", ""
+	}
+	after := plan{}
+	after.join(line, pieces[i])
+	return after.op, after.rest
+}
+
+// redirected writes what a built-in has printed where its line says. Without sh it
+// is done by the commands for files.
+func (s *Shell) redirected(ctx context.Context, p plan, first part) part {
+	if first.err != nil || first.status != OK && !p.cmd.Program {
+		return first // a file that could not be read leaves the other one as it is
+	}
+	line := "cat " + p.into
+	if s.command("sh") == nil {
+		m := plainRedirect.FindStringSubmatch(p.into)
+		if m == nil || s.command(redirectors[m[1]]) == nil {
+			hint := p.cmd.Name
+			for _, w := range p.words {
+				hint += " " + Quote(w)
+			}
+			return refusal(misuse(hint, "%s needs a shell, and there is none here", p.into))
+		}
+		line = redirectors[m[1]] + " " + m[2]
+	}
+	next := s.line(ctx, line, input{first.content, true}, 1)
+	next.changed = next.changed || first.changed
+	if next.status == OK && first.status != OK {
+		next.status = first.status
+		next.said = append(slices.DeleteFunc(next.said, func(s string) bool { return strings.HasPrefix(s, succeeded) }), first.said...)
+	}
+	return next
+}
+
+// plainRedirect is one redirection of the output into one file.
+var plainRedirect = regexp.MustCompile(`^1?(>>|>\|?) *(\S+)$`)
+
+// redirectors are the commands for files that do what an operator does.
+var redirectors = map[string]string{">": "write", ">|": "write", ">>": "append"}
 
 // first runs the first part of a line. A program-like built-in that cannot do
 // what is asked hands the whole line to the shell, and the plan loses its rest.
@@ -208,7 +269,7 @@ func (s *Shell) builtin(ctx context.Context, p *plan, in input) part {
 		}
 	}
 	env := s.Env
-	env.cmd, env.flags, env.outcome, env.piped = c, flags, outcome{}, p.op == "|"
+	env.cmd, env.flags, env.outcome, env.piped = c, flags, outcome{}, p.op == "|" || p.into != ""
 	if r := env.input(p, in); r != nil {
 		return refusal(r)
 	}
