@@ -176,14 +176,14 @@ func TestNoHolder(t *testing.T) {
 	if err := os.Chmod(root, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	top, err := os.Open(root)
+	top, err := os.Open(root + "/.")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer top.Close()
 	asOrdinaryUser(t, func() {
 		var refused *RefusedError
-		if _, err := makeHolders(top, []string{filepath.Join(root, ".git")}); !errors.As(err, &refused) || !strings.Contains(err.Error(), ".git cannot be made (permission denied)") {
+		if _, err := makeHolders(top, []string{filepath.Join(root, ".git")}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "refusing "+root+" as") || !strings.Contains(err.Error(), ".git cannot be made (permission denied)") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -233,7 +233,7 @@ func holdDir(top *os.File, name string) (*os.File, error) {
 	const tries = 100 // each lost one means that another command ended just then
 	for range tries {
 		if err := unix.Mkdirat(int(top.Fd()), name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, &RefusedError{top.Name(), "the folder that keeps a command from making " + name + " cannot be made (" + err.Error() + ")",
+			return nil, &RefusedError{filepath.Clean(top.Name()), "the folder that keeps a command from making " + name + " cannot be made (" + err.Error() + ")",
 				"see that you can write there, or take --sandbox read-only"}
 		}
 		fd, err := unix.Openat(int(top.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -328,7 +328,7 @@ func openBeneath(dir *os.File, rel string) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(at.Fd()), &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK || st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink != 1 {
 		at.Close()
-		return nil, &RefusedError{dir.Name(), rel + " was replaced while a command was set up", "run one command at a time in this workspace"}
+		return nil, &RefusedError{filepath.Clean(dir.Name()), rel + " was replaced while a command was set up", "run one command at a time in this workspace"}
 	}
 	return at, nil
 }
