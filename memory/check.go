@@ -90,8 +90,7 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 	old, ok := errors.AsType[*SchemaError](err)
 	switch {
 	case ok && old.Have == 0:
-		s.checkEmpty(&r)
-		return r, nil
+		return r, s.explain("check", s.checkEmpty(ctx, &r))
 	case ok && old.Have < old.Know:
 		err = s.check(ctx, &r, false)
 		return r, err
@@ -103,11 +102,17 @@ func Inspect(ctx context.Context, path string, options ...Option) (Report, error
 }
 
 // checkEmpty looks at a database without tables: nothing came to the disk, or
-// all of it was in a write-ahead log that is gone.
-func (s *Store) checkEmpty(r *Report) {
+// all of it was in a write-ahead log that is gone. With tables it is no store.
+func (s *Store) checkEmpty(ctx context.Context, r *Report) error {
+	err := ownTables(ctx, s.reader)
+	if alien, ok := errors.AsType[*DamageError](err); ok {
+		r.add(PartFile, fixSave, "%s", alien.Cause)
+		return nil
+	}
 	if h, there, _ := s.readHead(); there {
 		s.addLost(r, &LostError{From: min(1, h.seq), To: h.seq, Session: h.session})
 	}
+	return err
 }
 
 // fixGone is what can be done without a database.
@@ -209,7 +214,7 @@ func (s *Store) checkIndex(ctx context.Context, r *Report, bad []string) error {
 		}
 		var err error
 		what, err = look(ctx)
-		if sqliteCode(err) == sqliteCorrupt {
+		if damages(err) {
 			what, err = err.Error(), nil
 		}
 		if err != nil {

@@ -75,7 +75,7 @@ func (s *Store) sample(ctx context.Context) error {
 	if err := s.sampleEvents(ctx, enough); err != nil {
 		return err
 	}
-	if bad, err := s.sampleIndex(ctx, enough); bad && err == nil || sqliteCode(err) == sqliteCorrupt {
+	if bad, err := s.sampleIndex(ctx, enough); bad && err == nil || damages(err) {
 		return s.Rebuild(ctx)
 	}
 	return nil
@@ -84,7 +84,13 @@ func (s *Store) sample(ctx context.Context) error {
 // damages reports whether err says that the file is no sound database.
 func damages(err error) bool {
 	code := sqliteCode(err)
-	return code == sqliteCorrupt || code == sqliteNotADB
+	return code == sqliteCorrupt || code == sqliteNotADB || lacksTable(err)
+}
+
+// lacksTable reports whether err says that a table is gone, for which SQLite has
+// no code of its own. Every store has all of them from its first transaction on.
+func lacksTable(err error) bool {
+	return sqliteCode(err) == sqliteError && strings.Contains(err.Error(), "no such table")
 }
 
 // quickCheck returns what SQLite says about the structure of the file, or of the

@@ -48,6 +48,7 @@ var errMoved = errors.New("the file was removed or replaced while it was open, s
 
 // The primary result codes of SQLite that have a way out worth naming.
 const (
+	sqliteError    = 1
 	sqliteBusy     = 5
 	sqliteReadonly = 8
 	sqliteIOErr    = 10

@@ -82,7 +82,7 @@ func (s *Store) guard() error {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is a %s, not a file of tether", filepath.Base(path), kindOf(info.Mode()))
+			return fmt.Errorf("%s is a %s, not a file of tether; move it away, or name another directory with TETHER_STATE", filepath.Base(path), kindOf(info.Mode()))
 		}
 		if err := s.own(path, info, 0o600); err != nil {
 			return err

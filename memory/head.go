@@ -145,10 +145,18 @@ func syncDir(dir string) error {
 // readHead reads the head beside the database. There is none in a store whose
 // first step has not ended yet.
 func (s *Store) readHead() (h head, there bool, err error) {
-	text, err := os.ReadFile(s.beside(headFile))
+	path := s.beside(headFile)
+	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, false, nil
 	}
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be read for ever
+		err = fmt.Errorf("%s is a %s, not a file of tether; move it away", path, kindOf(info.Mode()))
+	}
+	if err != nil {
+		return h, false, err
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return h, false, err
 	}

@@ -53,6 +53,11 @@ func (s *Store) step(ctx context.Context, know int, script func(have int) ([]byt
 	case have == know:
 		return have, nil
 	}
+	if have == 0 {
+		if err := ownTables(ctx, tx); err != nil {
+			return have, err
+		}
+	}
 	text, err := script(have)
 	if err != nil {
 		return have, err
@@ -66,6 +71,17 @@ func (s *Store) step(ctx context.Context, know int, script func(have int) ([]byt
 		}
 	}
 	return have, tx.Commit()
+}
+
+// ownTables refuses a database that has tables and no schema: nothing is written
+// into what belongs to another program, or has lost its number.
+func ownTables(ctx context.Context, db rower) error {
+	tables := 0
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
+	if err == nil && tables > 0 {
+		err = &DamageError{Cause: "the tables in it are those of another program, or its schema has lost its number"}
+	}
+	return err
 }
 
 func apply(ctx context.Context, tx *sql.Tx, version int, script string) error {

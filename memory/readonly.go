@@ -43,7 +43,7 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 		return err
 	}
 	if !s.file.Mode().IsRegular() {
-		return fmt.Errorf("it is a %s, not a database file", kindOf(s.file.Mode()))
+		return fmt.Errorf("it is a %s, not a database file; move it away, or name another directory with TETHER_STATE", kindOf(s.file.Mode()))
 	}
 	// The usual case, and that of a read-only file system on which a writer left
 	// its shared memory.

@@ -16,8 +16,8 @@ import (
 // that the newest events are missing: nothing in the file points at them.
 func (s *Store) Verify(ctx context.Context) (sound int64, err error) {
 	sound, err = s.verify(ctx)
-	if _, bad := errors.AsType[*ChainError](err); !bad && sqliteCode(err) == sqliteCorrupt {
-		err = errors.Join(&ChainError{sound + 1, "its page is damaged"}, err)
+	if _, bad := errors.AsType[*ChainError](err); !bad && damages(err) {
+		err = errors.Join(&ChainError{sound + 1, "its page or its table is damaged"}, err)
 	}
 	return sound, s.explain("check", err)
 }
