@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // folder is a fake fs.FileInfo: of a folder whose owner is unknown.
@@ -187,6 +189,28 @@ func TestNoHolder(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// A stand-in that cannot be held does not stay.
+func TestHolderNotOpened(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	top, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	defer unix.Umask(unix.Umask(0o777))
+	asOrdinaryUser(t, func() {
+		if _, err := makeHolders(top, []string{filepath.Join(root, ".git")}); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%v", err)
+		}
+	})
+	if exists(filepath.Join(root, ".git")) {
+		t.Error("it is left")
+	}
 }
 
 func TestHolders(t *testing.T) {

@@ -232,7 +232,9 @@ func makeHolders(top *os.File, paths []string) (holders, error) {
 func holdDir(top *os.File, name string) (*os.File, error) {
 	const tries = 100 // each lost one means that another command ended just then
 	for range tries {
-		if err := unix.Mkdirat(int(top.Fd()), name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		err := unix.Mkdirat(int(top.Fd()), name, 0o755)
+		made := err == nil
+		if !made && !errors.Is(err, fs.ErrExist) {
 			return nil, &RefusedError{filepath.Clean(top.Name()), "the folder that keeps a command from making " + name + " cannot be made (" + err.Error() + ")",
 				"see that you can write there, or take --sandbox read-only"}
 		}
@@ -241,6 +243,9 @@ func holdDir(top *os.File, name string) (*os.File, error) {
 			continue
 		}
 		if err != nil {
+			if made { // by a umask that takes everything, or without a descriptor left
+				_ = unix.Unlinkat(int(top.Fd()), name, unix.AT_REMOVEDIR) // the first error is the one to tell
+			}
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 		f := os.NewFile(uintptr(fd), name)
