@@ -92,8 +92,11 @@ func render(call window.Call, commands []string) string {
 
 // line joins a call in the constrained form to the command line that it means.
 func line(cmd, args string) string {
-	if strings.TrimSpace(args) == "" {
+	switch {
+	case strings.TrimSpace(args) == "":
 		return cmd
+	case strings.TrimSpace(cmd) == "":
+		return args
 	}
 	return cmd + " " + args
 }

@@ -10,8 +10,13 @@ import (
 // A dialect is a form in which models send a call as text.
 type dialect struct {
 	name string
-	// find returns what text holds in this form, in order. It looks at nothing
-	// but its arguments and never completes anything.
+	// open is how a call begins, and read reads the one that begins at the match m.
+	// It returns false if that is no call. It looks at nothing but its arguments
+	// and never completes anything.
+	open *regexp.Regexp
+	read func(text string, m []int, commands []string) (found, bool)
+	// find is in the place of both where a call does not begin with a mark: it
+	// returns what text holds in this form, in order.
 	find func(text string, commands []string) []found
 }
 
@@ -27,9 +32,22 @@ type verdict int
 
 const (
 	fine    verdict = iota
-	broken          // it cannot be read, or it ends too early
+	broken          // it ends too early
+	garbled         // it cannot be read
+	mute            // it has no command
+	odd             // its stdin is no text
+	nul             // its command holds a NUL
 	unknown         // it names a tool that there is not
 )
+
+// faults are what the model is told of a verdict.
+var faults = map[verdict]string{
+	broken:  "it ends before it is complete",
+	garbled: "its quotes or brackets do not match",
+	mute:    "it has no command in cmd",
+	odd:     "its stdin must be one string",
+	nul:     "its command holds a NUL byte",
+}
 
 // dialectObject is the name of the constrained form, which is no dialect where
 // it was asked for.
@@ -37,27 +55,37 @@ const dialectObject = "JSON object"
 
 // dialects is the table: the first form that a message has any of counts, and
 // a message is read in that form alone. Forms with marks of their own come
-// before those that could be part of an explanation.
+// before those that could be part of an explanation. What stands within a call
+// of another form, or within the beginning of one, is that call's text.
 var dialects = []dialect{
-	{"<function=…>", findFunctions},
-	{"<invoke>", findInvokes},
-	{"harmony channel", findHarmony},
-	{"<tool_call>", findTagged},
-	{dialectObject, findWhole},
-	{"fenced JSON", findFencedJSON},
-	{"JSON in text", findLineJSON},
-	{"Python call", findPython},
-	{"shell fence", findShell},
-	{"command line", findLine},
+	{name: "<function=…>", open: functions.open, read: functions.read},
+	{name: "<invoke>", open: invokes.open, read: invokes.read},
+	{name: "harmony channel", open: harmony, read: readHarmony},
+	{name: "[TOOL_CALLS]", open: mistral, read: readMistral},
+	{name: "tool_call tokens", open: tokens, read: readMarked},
+	{name: "call:NAME{…}", open: gemma, read: readMarked},
+	{name: "<arg_key>", open: argKeys.open, read: argKeys.read},
+	{name: "attributes", find: findAttributes},
+	{name: "elements", find: findElements},
+	{name: "<|python_tag|>", open: llamaTag, read: readPythonTag},
+	{name: "<tool_call>", open: tag, read: readTagged},
+	{name: "Action Input", open: react, read: readMarked},
+	{name: dialectObject, find: findWhole},
+	{name: "fenced JSON", find: findFencedJSON},
+	{name: "JSON in text", find: findLineJSON},
+	{name: "Python call", open: python, read: readPython},
+	{name: "shell fence", find: findShell},
+	{name: "command line", find: findLine},
 }
 
 // Read turns an assistant message into calls, or into what to say about it.
-// Commands are the granted first words; nil takes every name for granted.
+// Commands are the granted first words; nil takes every name for granted. More
+// are a user's own dialects, which come before the table.
 //
-// Native tool calls come first, then the table of dialects. A message that was
-// cut holds no call. Nothing of the reasoning is run, and nothing after an
-// observation that the model invented.
-func Read(raw Raw, commands []string) window.Reply {
+// Native tool calls come first, then the dialects. A message that was cut holds
+// no call. Nothing of the reasoning is run, and nothing after an observation
+// that the model invented. The same call twice in a row is one.
+func Read(raw Raw, commands []string, more ...Dialect) window.Reply {
 	raw.Content = strings.ToValidUTF8(raw.Content, "\uFFFD")
 	text := visible(raw.Content)
 	if raw.Finish == "length" {
@@ -66,23 +94,114 @@ func Read(raw Raw, commands []string) window.Reply {
 	if len(raw.ToolCalls) > 0 {
 		return readNative(raw, commands)
 	}
-	if text == "" {
-		return window.Reply{Nudge: nudge("empty", commands)}
+	rep := readText(text, commands, more)
+	if rep.Text == "" && rep.Nudge != "" && rep.Miss == "" && text == "" {
+		rep.Nudge = nudge("empty", commands)
 	}
-	for _, d := range dialects {
-		if hits := d.find(text, commands); len(hits) > 0 {
-			return judge(d.name, text, hits, commands)
-		}
-	}
-	rep := window.Reply{Text: text, Nudge: nudge("no_call", commands)}
-	if callish.MatchString(text) {
+	if rep.Miss != "" {
 		rep.Miss = raw.Content
 	}
 	return rep
 }
 
+// readText reads a message without its first reasoning.
+func readText(text string, commands []string, more []Dialect) window.Reply {
+	if len(text) > maxText {
+		return window.Reply{Text: text[:maxText], Nudge: nudge("no_call", commands)}
+	}
+	var table []dialect
+	for _, d := range more {
+		table = append(table, dialect{name: d.Name, find: d.find})
+	}
+	table = append(table, dialects...)
+	hits := search(table, text, commands)
+	if rest, ok := unopened(text, flatten(hits)); ok {
+		text = visible(rest)
+		hits = search(table, text, commands)
+	}
+	for i, list := range outermost(text, hits) {
+		if len(list) > 0 {
+			return judge(table[i].name, text, list, commands)
+		}
+	}
+	rep := window.Reply{Text: harmonyText.ReplaceAllString(text, ""), Nudge: nudge("no_call", commands)}
+	if callish.MatchString(text) {
+		rep.Miss = text
+	}
+	return rep
+}
+
+// maxText is the longest message in bytes in which calls are looked for: the
+// longest reply that is asked for has some 10 kB.
+const maxText = 256 << 10
+
+// search finds what text holds in each form of the table.
+func search(table []dialect, text string, commands []string) [][]found {
+	all := make([][]found, len(table))
+	if text == "" {
+		return all
+	}
+	for i, d := range table {
+		if d.find == nil {
+			all[i] = scan(text, d.open, d.read, commands)
+			continue
+		}
+		list := d.find(text, commands)
+		all[i] = list[:min(len(list), maxHits)]
+	}
+	return all
+}
+
+// outermost drops what stands within something that has the form of a call and
+// begins before it, and what stands within a fence that holds more than calls.
+func outermost(text string, all [][]found) [][]found {
+	flat := flatten(all)
+	fenced := fences(text)
+	for i, list := range all {
+		kept := list[:0:0]
+		for _, h := range list {
+			if !covered(h, flat) && !taught(text, h, list, fenced) {
+				kept = append(kept, h)
+			}
+		}
+		all[i] = kept
+	}
+	return all
+}
+
+func flatten(all [][]found) (flat []found) {
+	for _, list := range all {
+		flat = append(flat, list...)
+	}
+	return flat
+}
+
+// covered reports whether h stands within another hit that begins before it. One
+// that could not be read counts only if its place was read in no other form.
+func covered(h found, all []found) bool {
+	for _, o := range all {
+		if o.start < h.start && o.end >= h.end && (o.bad == fine || !readElsewhere(o.start, all)) {
+			return true
+		}
+	}
+	return false
+}
+
+func readElsewhere(start int, all []found) bool {
+	for _, o := range all {
+		if o.start == start && o.bad == fine {
+			return true
+		}
+	}
+	return false
+}
+
 // callish finds what a message that should have been read would hold.
-var callish = regexp.MustCompile(`<tool_call|<function[=c]|<\|channel\|>|(?s:(?:^|\n)\s*[{\[<].*"(?:arguments|cmd)"\s*:)|(?m:^\s*act\()`)
+var callish = regexp.MustCompile(`<tool_call|<function[=c]|<invoke|<\|channel\|>|<\|python_tag\|>|\[TOOL_CALLS\]|(?m:^\s*act\((?:\*\*|["'{\[]|\w+\s*=))|` +
+	`(?s:(?:^|\n)\s*[{\[<].*(?:["'“”]|&quot;)(?:arguments|parameters|cmd|command)(?:["'“”]|&quot;)\s*[:=])|[{,]\s*(?:arguments|cmd)\s*[:=]`)
+
+// maxHits is how many calls of one message are looked at. Nobody means more.
+const maxHits = 64
 
 // judge makes the reply of what was found: the calls up to the first one that
 // is not fine, or up to an invented observation.
@@ -93,19 +212,34 @@ func judge(name, text string, hits []found, commands []string) window.Reply {
 		if h.start < at {
 			continue
 		}
-		if invented.MatchString(text[at:h.start]) {
+		between := text[at:h.start]
+		if turned.MatchString(between) || len(rep.Calls) > 0 && answered.MatchString(between) {
 			break
+		}
+		if thinking(between) {
+			continue
 		}
 		if h.bad != fine {
 			return refuse(rep, h.bad, text, commands)
 		}
-		rep.Calls = append(rep.Calls, h.calls...)
+		for _, c := range h.calls {
+			rep.Calls = appendNew(rep.Calls, c)
+		}
 		at = h.end
 	}
 	if len(rep.Calls) == 0 {
 		return window.Reply{Text: text, Nudge: nudge("no_call", commands)}
 	}
 	return rep
+}
+
+// appendNew appends c unless it is the same as the last one: a small model that
+// repeats itself means the call once.
+func appendNew(calls []window.Call, c window.Call) []window.Call {
+	if n := len(calls); n > 0 && calls[n-1] == c {
+		return calls
+	}
+	return append(calls, c)
 }
 
 // refuse ends rep at something that is not fine: what stood before it is run,
@@ -115,79 +249,32 @@ func refuse(rep window.Reply, bad verdict, text string, commands []string) windo
 	case len(rep.Calls) > 0:
 		return rep
 	case bad == unknown:
-		return window.Reply{Nudge: nudge("unknown_tool", commands)}
+		return window.Reply{Miss: text, Nudge: nudge("unknown_tool", commands)}
 	}
-	return window.Reply{Miss: text, Nudge: nudge("no_call", commands)}
+	return window.Reply{Miss: text, Nudge: window.Text("broken", map[string]string{"Fault": faults[bad], "Example": example(commands)})}
 }
 
-// invented finds where a model goes on as its own user, or as the answer of
-// the command that it has only just called.
-var invented = regexp.MustCompile(`(?im)^\s*(<tool_response>|<\|im_start\|>|<\|start\|>user|(user|human|observation|assistant)\s*:)`)
+var (
+	// turned finds where a model goes on as somebody else.
+	turned = regexp.MustCompile(`(?im)^\s*(?:<tool_response>|<tool_result|<function_results?>|<observation>|(?:user|human|observation|assistant)\s*:)|` +
+		`<\|im_start\|>|<\|im_end\|>|<\|start\|>(?:user|tool|functions)|<\|eot_id\|>|<\|start_header_id\|>|<start_of_turn>|<end_of_turn>|\[INST\]|</s>|\[TOOL_RESULTS?\]`)
+	// answered finds what a model gives out for the answer of the command that it
+	// has only just called.
+	answered = regexp.MustCompile("(?im)^\\s*(?:(?:tool|command )?(?:output|result|response|stdout)\\s*:|<output>|<result>|(?:```+|~~~+)[ \\t]*(?:tool_)?(?:outputs?|results?)\\b)")
+)
 
 // nudge is the text of that name. The example in it is a command that the
 // model has.
 func nudge(name string, commands []string) string {
-	example := "help"
-	for _, c := range []string{"read", "sh", "find", "help"} {
-		if has(commands, c) {
-			example = map[string]string{"read": "read FILE", "sh": "sh ls", "find": "find", "help": "help"}[c]
-			break
-		}
-	}
-	return window.Text(name, map[string]string{"Example": example})
+	return window.Text(name, map[string]string{"Example": example(commands)})
 }
 
-// readNative reads tool calls that the server told apart.
-func readNative(raw Raw, commands []string) window.Reply {
-	var rep window.Reply
-	for _, c := range raw.ToolCalls {
-		call, recovered, bad := nativeCall(c, commands)
-		if bad != fine {
-			return refuse(rep, bad, c.Name+" "+c.Arguments, commands)
-		}
-		rep.Calls = append(rep.Calls, call)
-		if rep.Recovered == "" {
-			rep.Recovered = recovered
+// example is a command that the model has.
+func example(commands []string) string {
+	for _, c := range []string{"read FILE", "sh ls", "find"} {
+		if has(commands, firstWord(c)) {
+			return c
 		}
 	}
-	return rep
-}
-
-// nativeCall reads one tool call.
-func nativeCall(c RawCall, commands []string) (call window.Call, recovered string, bad verdict) {
-	fields, twiceEncoded, ok := decodeFields(c.Arguments)
-	name := toolOf(c.Name)
-	if !ok {
-		return call, "", broken
-	}
-	call, bad = callOf(name, fields, commands)
-	switch {
-	case twiceEncoded:
-		recovered = "double-encoded arguments"
-	case c.Name != toolName:
-		recovered = "tool name " + clip(c.Name, 40)
-	}
-	return call, recovered, bad
-}
-
-// afterThinking takes the marks of reasoning off.
-var (
-	thinkOpen  = regexp.MustCompile(`^\s*<(think|thinking)>`)
-	thinkClose = regexp.MustCompile(`</(think|thinking)>`)
-)
-
-// visible is the message without its reasoning: a block at the very beginning,
-// or all up to a closing tag whose opening one the template had written. A tag
-// elsewhere is text, as is one within a call.
-func visible(content string) string {
-	end := thinkClose.FindStringIndex(content)
-	switch {
-	case thinkOpen.MatchString(content) && end == nil:
-		return "" // still thinking when it ended
-	case end == nil:
-		return strings.TrimSpace(content)
-	case thinkOpen.MatchString(content), !strings.ContainsAny(content[:end[0]], "{<`"):
-		return strings.TrimSpace(content[end[1]:])
-	}
-	return strings.TrimSpace(content)
+	return "help"
 }

@@ -14,7 +14,7 @@ import (
 // granted are the commands of the tests.
 var granted = []string{"sh", "read", "write", "append", "edit", "grep", "find", "mem", "skill", "done", "help"}
 
-// A readCase is a line of testdata/read.jsonl: a message as a model sent it,
+// A readCase is a line of testdata/read.jsonl or corpus.jsonl: a message as a model sent it,
 // and its right value. Lines with an id like a01 are from public reports.
 type readCase struct {
 	ID        string    `json:"id"`
@@ -26,14 +26,15 @@ type readCase struct {
 		Calls     []window.Call `json:"calls"`
 		Text      string        `json:"text"`
 		Nudge     string        `json:"nudge"` // the name of the text
+		Says      string        `json:"says"`  // words of it that name the fault
 		Recovered string        `json:"recovered"`
 		Miss, Cut bool
 	} `json:"want"`
 }
 
-func readCases(t testing.TB) []readCase {
+func readCases(t testing.TB, file string) []readCase {
 	t.Helper()
-	f, err := os.Open("testdata/read.jsonl")
+	f, err := os.Open("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,24 +55,11 @@ func (c readCase) raw() Raw {
 }
 
 func TestRead(t *testing.T) {
-	for _, c := range readCases(t) {
+	for _, c := range readCases(t, "read.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
 			got := Read(c.raw(), granted)
-			if !reflect.DeepEqual(got.Calls, c.Want.Calls) {
-				t.Errorf("calls: got %q, want %q", got.Calls, c.Want.Calls)
-			}
-			if got.Text != c.Want.Text {
-				t.Errorf("text: got %q, want %q", got.Text, c.Want.Text)
-			}
-			nudged := ""
-			if c.Want.Nudge != "" {
-				nudged = nudge(c.Want.Nudge, granted)
-			}
-			if got.Nudge != nudged {
-				t.Errorf("nudge: got %q, want %q", got.Nudge, nudged)
-			}
-			if (got.Miss != "") != c.Want.Miss || got.Cut != c.Want.Cut {
-				t.Errorf("got miss %q cut %v, want %v %v", got.Miss, got.Cut, c.Want.Miss, c.Want.Cut)
+			if fault := c.fault(got); fault != "" || (got.Miss != "") != c.Want.Miss || got.Text != c.Want.Text {
+				t.Errorf("%s (%+v)", fault, got)
 			}
 			if c.Want.Recovered != "" && got.Recovered != c.Want.Recovered {
 				t.Errorf("recovered: got %q, want %q", got.Recovered, c.Want.Recovered)
@@ -91,7 +79,7 @@ func TestReadWithoutShell(t *testing.T) {
 // nothing of a cut one, and never yields a call without a command, nor a call
 // and a nudge at once.
 func FuzzRead(f *testing.F) {
-	for _, c := range readCases(f) {
+	for _, c := range append(readCases(f, "read.jsonl"), readCases(f, "corpus.jsonl")...) {
 		name, args := "", ""
 		if len(c.ToolCalls) > 0 {
 			name, args = c.ToolCalls[0].Name, c.ToolCalls[0].Arguments
@@ -119,15 +107,17 @@ func FuzzRead(f *testing.F) {
 }
 
 // A prefix of a message must not become another call than the whole one's:
-// what a model had not finished is not run in a shorter form.
+// what a model had not finished is not run in a shorter form. A bare line has no
+// end of its own: there the server's word that the message is whole is all.
 func TestReadCompletesNothing(t *testing.T) {
-	for _, c := range readCases(t) {
+	for n, c := range append(readCases(t, "read.jsonl"), readCases(t, "corpus.jsonl")...) {
 		whole := Read(c.raw(), granted).Calls
-		for i := range len(c.Content) {
+		for i := n % 11; i < min(len(c.Content), 2000); i += 11 { // alike cases begin elsewhere
 			raw := c.raw()
 			raw.Content = c.Content[:i]
-			got := Read(raw, granted).Calls
-			if c.Want.Nudge == "" && c.Want.Recovered != "command line" && len(got) > 0 && (len(got) > len(whole) || !reflect.DeepEqual(got, whole[:len(got)])) {
+			rep := Read(raw, granted)
+			got := rep.Calls
+			if c.Want.Nudge == "" && rep.Recovered != "command line" && len(got) > 0 && (len(got) > len(whole) || !reflect.DeepEqual(got, whole[:len(got)])) {
 				t.Fatalf("%s: its first %d bytes gave %q, the whole gives %q", c.ID, i, got, whole)
 			}
 		}
@@ -157,12 +147,12 @@ func TestReadOwnExamples(t *testing.T) {
 
 func TestDialectsAllTested(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range readCases(t) {
+	for _, c := range append(readCases(t, "read.jsonl"), readCases(t, "corpus.jsonl")...) {
 		seen[Read(c.raw(), granted).Recovered] = true
 	}
 	for _, d := range dialects {
 		if !seen[d.name] {
-			t.Errorf("no case in testdata/read.jsonl for the dialect %q", d.name)
+			t.Errorf("no case in testdata for the dialect %q", d.name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	window "tether/context"
@@ -26,37 +27,71 @@ const (
 	kindOther // an object, false or null; value is the JSON text
 )
 
-// decodeFields reads the arguments of a call: an object, or a string (once or
-// twice encoded) that holds one.
-func decodeFields(s string) (fields []field, encoded, ok bool) {
-	for range 3 {
-		s = strings.TrimSpace(s)
-		if s == "" {
-			return nil, encoded, true // a call without arguments
-		}
-		if s[0] == '{' {
-			fields, ok = readObject(s)
-			return fields, encoded, ok
-		}
-		var inner string
-		if json.Unmarshal([]byte(s), &inner) != nil {
-			return nil, false, false
-		}
-		s, encoded = inner, true
+// decodeFields reads the arguments of a call: an object, a list of words, or a
+// string (once or twice encoded) that holds one of them or the line itself.
+func decodeFields(s string) (fields []field, bad verdict) {
+	fields, _, rest, bad := nextFields(s)
+	if bad == fine && rest != "" {
+		bad = garbled
 	}
-	return nil, false, false
+	return fields, bad
 }
 
-// readObject reads all of s as one object.
-func readObject(s string) ([]field, bool) {
-	if !json.Valid([]byte(s)) {
-		if s = escapeControls(s); !json.Valid([]byte(s)) {
-			return nil, false
+// nextFields reads the arguments that s begins with, and returns what stands
+// behind them if that are more. The form is empty if it is the proper one.
+func nextFields(s string) (fields []field, form, rest string, bad verdict) {
+	for n := range 3 {
+		s = trim(s)
+		if body, ok := strings.CutPrefix(s, "```"); ok {
+			s, form = trim(strings.TrimSuffix(strings.TrimPrefix(body, "json"), "```")), "fenced arguments"
 		}
+		if s == "" || s == "null" {
+			return nil, form, "", fine // a call without arguments
+		}
+		raw, size, strict, bad := value(s)
+		if bad != fine {
+			if n > 0 && !strings.ContainsAny(s[:1], "{[\"") {
+				return []field{{"args", s, kindString}}, form, "", fine // a string that is the line
+			}
+			return nil, form, "", bad
+		}
+		rest = strings.TrimLeft(s[size:], closers)
+		if !strict || size+len(rest) < len(s) {
+			form = "arguments that are not quite JSON"
+		}
+		switch {
+		case rest != "" && rest[0] != '{':
+			return nil, form, "", garbled
+		case raw[0] == '{':
+			fields, ok := readObject(string(raw))
+			return fields, form, rest, verdictOf(ok)
+		case raw[0] == '[':
+			f := fieldOf("args", raw)
+			return []field{f}, "list of words", rest, verdictOf(f.kind == kindList)
+		}
+		var inner string
+		if json.Unmarshal(raw, &inner) != nil {
+			return nil, form, "", garbled
+		}
+		s, form = inner, "double-encoded arguments"
 	}
+	return nil, form, "", garbled
+}
+
+// closers are what may stand too much behind a value that is complete.
+const closers = "}]); \t\r\n"
+
+func verdictOf(ok bool) verdict {
+	if ok {
+		return fine
+	}
+	return garbled
+}
+
+// readObject reads all of s, which is JSON, as one object.
+func readObject(s string) ([]field, bool) {
 	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	if _, err := d.Token(); err != nil {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
 	}
 	var fields []field
@@ -75,7 +110,6 @@ func readObject(s string) ([]field, bool) {
 // fieldOf reads one value.
 func fieldOf(key string, raw json.RawMessage) field {
 	var s string
-	var words []string
 	switch {
 	case json.Unmarshal(raw, &s) == nil && raw[0] == '"':
 		return field{key, s, kindString}
@@ -83,7 +117,8 @@ func fieldOf(key string, raw json.RawMessage) field {
 		return field{key, string(raw), kindNumber}
 	case string(raw) == "true":
 		return field{key, "true", kindTrue}
-	case raw[0] == '[' && json.Unmarshal(raw, &words) == nil:
+	}
+	if words, ok := wordsOf(raw); ok {
 		for i, w := range words {
 			words[i] = quote(w)
 		}
@@ -92,82 +127,136 @@ func fieldOf(key string, raw json.RawMessage) field {
 	return field{key, string(raw), kindOther}
 }
 
-// escapeControls escapes the line breaks and tabs that some models leave bare
-// inside strings. It adds nothing that could end a string or an object.
-func escapeControls(s string) string {
-	var b strings.Builder
-	inside, escaped := false, false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case inside && c == '\n':
-			b.WriteString(`\n`)
-		case inside && c == '\t':
-			b.WriteString(`\t`)
-		case inside && c == '\r':
-			b.WriteString(`\r`)
-		default:
-			b.WriteByte(c)
-		}
-		if c == '"' && !escaped {
-			inside = !inside
-		}
-		escaped = inside && c == '\\' && !escaped
+// wordsOf reads a list of strings and numbers.
+func wordsOf(raw json.RawMessage) (words []string, ok bool) {
+	var items []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
+		return nil, false
 	}
-	return b.String()
+	for _, item := range items {
+		f := field{kind: kindOther}
+		if item[0] != '[' {
+			f = fieldOf("", item)
+		}
+		if f.kind != kindString && f.kind != kindNumber {
+			return nil, false
+		}
+		words = append(words, f.value)
+	}
+	return words, true
 }
+
+// modules are what templates write before the name of a tool.
+var modules = regexp.MustCompile(`^(?:functions|default_api|tools?)\.`)
 
 // toolOf is the name of a tool without what templates and channels hang on it:
 // "functions.act", "act:0", "act<|channel|>commentary".
 func toolOf(name string) string {
-	name = strings.TrimPrefix(strings.TrimSpace(name), "functions.")
+	name = modules.ReplaceAllString(strings.Trim(name, " \t\r\n\"'"), "")
 	if i := strings.IndexFunc(name, func(r rune) bool {
 		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
 	}); i >= 0 {
 		name = name[:i]
 	}
+	if strings.EqualFold(name, toolName) {
+		return toolName
+	}
 	return name
 }
 
-// The names under which models give the two arguments.
+// The names under which models give the two arguments, and the file of a command
+// that stands alone in cmd.
 var (
 	cmdKeys   = map[string]bool{"cmd": true, "command": true, "line": true, "command_line": true}
+	argsKeys  = map[string]bool{"args": true, "arguments": true, "argv": true}
 	stdinKeys = map[string]bool{"stdin": true, "content": true, "contents": true, "input": true, "text": true, "body": true, "file_text": true, "code": true}
-	shellTool = map[string]bool{"bash": true, "shell": true, "run": true, "exec": true, "execute": true, "run_command": true, "execute_command": true, "terminal": true}
+	pathKeys  = map[string]bool{"path": true, "file": true, "filename": true, "file_path": true, "filepath": true}
+	shellTool = map[string]bool{
+		"bash": true, "shell": true, "run": true, "exec": true, "execute": true, "run_command": true, "execute_command": true, "terminal": true,
+		"execute_bash": true, "local_shell": true, "exec_command": true, "shell_command": true, "container.exec": true,
+	}
 )
 
 // callOf makes a call of a tool's name and its arguments. A wrong name that is
 // a command is the command, with its arguments as words.
-func callOf(name string, fields []field, commands []string) (window.Call, verdict) {
+func callOf(name string, fields []field, commands []string) (c window.Call, bad verdict) {
 	switch {
-	case name == toolName:
-		return actCall(fields)
+	case name == toolName, shellTool[name] && has(commands, "sh") && !has(commands, name):
+		c, bad = actCall(fields, commands, 0)
 	case has(commands, name):
-		return commandCall(name, fields)
-	case shellTool[name] && has(commands, "sh"):
-		return actCall(fields)
+		c, bad = commandCall(name, fields)
+	default:
+		bad = unknown
 	}
-	return window.Call{}, unknown
+	if bad == fine && strings.ContainsRune(c.Cmd, 0) {
+		bad = nul
+	}
+	if bad != fine {
+		return window.Call{}, bad
+	}
+	return c, fine
 }
 
-// actCall reads the arguments of act; unknown ones are ignored.
-func actCall(fields []field) (window.Call, verdict) {
-	var c window.Call
-	var args string
+// actCall reads the arguments of act; unknown ones are ignored. A call of act
+// within them is that call.
+func actCall(fields []field, commands []string, depth int) (c window.Call, bad verdict) {
+	var args, path string
 	for _, f := range fields {
+		nested := f.kind == kindOther && f.value[0] == '{' && (cmdKeys[f.key] || argsKeys[f.key])
 		switch {
+		case nested && depth < maxNest:
+			if inner, ok := readObject(f.value); ok {
+				return actCall(inner, commands, depth+1)
+			}
+		case f.key == "stdin" && f.kind == kindList:
+			return c, odd
+		case stdinKeys[f.key] && (f.key == "stdin" || c.Stdin == ""):
+			c.Stdin = f.text()
 		case f.kind == kindOther:
 		case cmdKeys[f.key]:
 			c.Cmd = f.value
-		case f.key == "args" || f.key == "arguments":
+		case argsKeys[f.key]:
 			args = f.value
-		case f.key == "stdin" || f.key == "input":
-			c.Stdin = f.value
+		case pathKeys[f.key]:
+			path = f.value
 		}
 	}
 	c.Cmd = line(c.Cmd, args)
-	if strings.TrimSpace(c.Cmd) == "" {
-		return window.Call{}, broken
+	if path != "" && has(commands, strings.TrimSpace(c.Cmd)) {
+		c.Cmd = line(c.Cmd, quote(path))
+	}
+	return unwrap(c, commands, depth)
+}
+
+// text is f as the content of a file. An object is its JSON; null and false are
+// none.
+func (f field) text() string {
+	if f.kind == kindOther && f.value[0] != '{' {
+		return ""
+	}
+	return f.value
+}
+
+// unwrap takes a call of act out of the command that holds it as text.
+func unwrap(c window.Call, commands []string, depth int) (window.Call, verdict) {
+	s := strings.TrimSpace(c.Cmd)
+	rest, ok := strings.CutPrefix(s, toolName)
+	switch {
+	case s == "":
+		return c, mute
+	case depth > maxNest:
+		return c, garbled
+	case ok && strings.HasPrefix(rest, " ") && has(commands, firstWord(rest)):
+		c.Cmd = strings.TrimSpace(rest)
+		return unwrap(c, commands, depth+1)
+	case ok && given.MatchString(strings.TrimPrefix(rest, "(")) && strings.HasPrefix(rest, "("):
+		if fields, n, bad := keywords(rest[1:]); bad == fine && n == len(rest)-1 {
+			return actCall(append([]field{{"stdin", c.Stdin, kindString}}, fields...), commands, depth+1)
+		}
+	case s[0] == '{' && json.Valid([]byte(s)):
+		if fields, ok := readObject(s); ok && slices.ContainsFunc(fields, func(f field) bool { return cmdKeys[f.key] || argsKeys[f.key] }) {
+			return actCall(append([]field{{"stdin", c.Stdin, kindString}}, fields...), commands, depth+1)
+		}
 	}
 	return c, fine
 }
@@ -178,14 +267,16 @@ func commandCall(name string, fields []field) (window.Call, verdict) {
 	for _, f := range fields {
 		switch {
 		case f.kind == kindOther && (f.value == "null" || f.value == "false" || f.value == "{}"):
+		case stdinKeys[f.key] && f.kind == kindList:
+			return c, odd
+		case stdinKeys[f.key]:
+			c.Stdin = f.text()
 		case f.kind == kindOther:
-			return window.Call{}, broken
+			return c, garbled
 		case cmdKeys[f.key] && firstWord(f.value) == name:
 			c.Cmd = f.value
-		case cmdKeys[f.key], f.key == "args", f.key == "arguments", f.kind == kindList:
+		case cmdKeys[f.key], argsKeys[f.key], f.kind == kindList:
 			c.Cmd = line(c.Cmd, f.value)
-		case stdinKeys[f.key]:
-			c.Stdin = f.value
 		case f.kind == kindTrue:
 			c.Cmd += " --" + f.key
 		default:

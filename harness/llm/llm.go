@@ -41,9 +41,10 @@ type Config struct {
 	// empty Model takes what is found: a running Ollama, a running
 	// llama-server, a model that was fetched.
 	Model     string
-	Window    int      // tokens wanted; 0: DefaultWindow. Info has the real number
-	Constrain string   // "auto" (also ""), "on" or "off": decode under the schema of the grant
-	Commands  []string // the granted first words
+	Window    int       // tokens wanted; 0: DefaultWindow. Info has the real number
+	Constrain string    // "auto" (also ""), "on" or "off": decode under the schema of the grant
+	Commands  []string  // the granted first words
+	Dialects  []Dialect // of the user, beside the table of package llm
 	// Temperature and Seed of every request. 0 is the likeliest reply always,
 	// and the same reply again on the same server.
 	Temperature float64

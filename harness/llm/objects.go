@@ -3,25 +3,26 @@ package llm
 import (
 	"encoding/json"
 	"strings"
-
-	window "tether/context"
 )
 
 // objects reads the JSON values that text begins with, one after the other,
 // as calls. It returns nothing if the first of them has not the form of a
 // call; n is the length of those that were read.
 func objects(text string, commands []string) (hits []found, n int) {
-	for n < len(text) {
+	for n < len(text) && len(hits) < maxHits {
 		start := n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t\r\n,;"))
 		if start >= len(text) || text[start] != '{' && text[start] != '[' {
 			return hits, n
 		}
-		value, size := value(text[start:])
-		if size == 0 { // it ends too early, or is no JSON
-			if shaped(text[start:]) {
-				hits = append(hits, found{start: start, end: len(text), bad: broken})
+		value, size, _, bad := value(text[start:])
+		if bad != fine {
+			if !shaped(text[start:]) {
+				return hits, n
 			}
-			return hits, len(text)
+			if hits = append(hits, found{start: start, end: len(text), bad: bad}); len(hits) == 1 {
+				n = len(text)
+			}
+			return hits, n
 		}
 		h := found{start: start, end: start + size}
 		if !h.read(value, commands, 0) {
@@ -32,53 +33,34 @@ func objects(text string, commands []string) (hits []found, n int) {
 	return hits, n
 }
 
-// value cuts the first JSON value off text; line breaks that were left bare in
-// its strings are escaped in it.
-func value(text string) (json.RawMessage, int) {
-	var raw json.RawMessage
+// value cuts the first JSON value off text; strict says that it is JSON as it
+// stands, and not only what models take for it.
+func value(text string) (raw json.RawMessage, n int, strict bool, bad verdict) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if d.Decode(&raw) == nil {
-		return raw, int(d.InputOffset())
+		return raw, int(d.InputOffset()), true, fine
 	}
-	n := balanced(text)
-	if fixed := escapeControls(text[:n]); json.Valid([]byte(fixed)) {
-		return json.RawMessage(fixed), n
-	}
-	return nil, 0
+	s, n, bad := relaxed(text)
+	return json.RawMessage(s), n, false, bad
 }
 
-// balanced is the length of the bracketed text that text begins with; 0 if it
-// is not closed.
-func balanced(text string) int {
-	depth, inside, escaped := 0, false, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case escaped:
-			escaped = false
-		case inside && c == '\\':
-			escaped = true
-		case c == '"':
-			inside = !inside
-		case inside:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
-}
+// maxShape is how far into an object the keys of a call are looked for, in bytes.
+const maxShape = 4096
 
 // shaped reports whether a text that is no JSON was meant as a call.
-func shaped(text string) bool { return callish.MatchString(text) }
+func shaped(text string) bool {
+	text = text[:min(len(text), maxShape)]
+	return callish.MatchString(text) && !pythonList.MatchString(text)
+}
 
 // maxNest bounds how deep a call may be wrapped.
 const maxNest = 4
 
-// read reads a JSON value as one call or as a list of calls. It returns false
-// if the value has not the form of a call: then it is text.
+// wrappers are the keys of an object around a call or a list of them.
+var wrappers = []string{"tool_calls", "tool_uses", "tool_call", "function_call", "function", toolName}
+
+// read reads a JSON value as one call, as a list of calls or as the words of
+// one. It returns false if the value has not the form of a call: then it is text.
 func (h *found) read(raw json.RawMessage, commands []string, depth int) bool {
 	raw = json.RawMessage(strings.TrimSpace(string(raw)))
 	var list []json.RawMessage
@@ -86,19 +68,28 @@ func (h *found) read(raw json.RawMessage, commands []string, depth int) bool {
 		return false
 	}
 	if raw[0] == '[' && json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-		return h.readList(list, commands, depth)
+		return h.readWords(raw, commands) || h.readList(list, commands, depth)
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil {
 		return false
 	}
-	if calls, ok := m["tool_calls"]; ok {
-		return h.read(calls, commands, depth+1)
-	}
-	if f, ok := m["function"]; ok && strings.HasPrefix(string(f), "{") {
-		return h.read(f, commands, depth+1)
+	for _, key := range wrappers {
+		if inner := m[key]; len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && h.read(inner, commands, depth+1) {
+			return true
+		}
 	}
 	return h.readNamed(raw, m, commands)
+}
+
+// readWords reads ["grep","-n","x"].
+func (h *found) readWords(raw json.RawMessage, commands []string) bool {
+	words, ok := wordsOf(raw)
+	if !ok || commands == nil || !has(commands, words[0]) {
+		return false
+	}
+	h.take(toolName, []field{fieldOf("cmd", raw)}, commands)
+	return true
 }
 
 // readList reads the calls of a list, up to the first that is not fine.
@@ -122,22 +113,20 @@ func (h *found) readList(list []json.RawMessage, commands []string, depth int) b
 // readNamed reads {"name":…,"arguments":…} and the constrained form.
 func (h *found) readNamed(raw json.RawMessage, m map[string]json.RawMessage, commands []string) bool {
 	var name string
-	for _, key := range []string{"name", "tool", "tool_name", "function", "action"} {
+	for _, key := range []string{"name", "tool", "tool_name", "recipient_name", "function", "action"} {
 		if json.Unmarshal(m[key], &name) == nil && name != "" {
 			break
 		}
 	}
-	for _, key := range []string{"arguments", "parameters", "args", "input", "action_input"} {
+	for _, key := range []string{"arguments", "parameters", "params", "args", "input", "action_input"} {
 		args, ok := m[key]
 		if name == "" || !ok {
 			continue
 		}
-		fields, _, ok := decodeFields(string(args))
-		if !ok {
-			h.bad = broken
-			return true
+		fields, bad := decodeFields(string(args))
+		if h.bad = bad; bad == fine {
+			h.take(name, fields, commands)
 		}
-		h.take(name, fields, commands)
 		return true
 	}
 	return h.readObject(raw, m, commands)
@@ -145,17 +134,36 @@ func (h *found) readNamed(raw json.RawMessage, m map[string]json.RawMessage, com
 
 // readObject reads {"cmd":…,"args":…,"stdin":…}.
 func (h *found) readObject(raw json.RawMessage, m map[string]json.RawMessage, commands []string) bool {
-	var cmd string
-	if json.Unmarshal(m["cmd"], &cmd) != nil && json.Unmarshal(m["command"], &cmd) != nil {
+	if m["cmd"] == nil && m["command"] == nil {
 		return false
 	}
 	fields, ok := readObject(string(raw))
 	if !ok {
 		return false
 	}
-	call, bad := actCall(fields)
-	if h.bad = bad; bad == fine {
-		h.calls = []window.Call{call}
-	}
+	h.take(toolName, fields, commands)
 	return true
+}
+
+// take reads a call with a name and fields.
+func (h *found) take(name string, fields []field, commands []string) {
+	call, bad := callOf(toolOf(name), fields, commands)
+	if h.bad = bad; bad == fine {
+		h.calls = append(h.calls, call)
+	}
+}
+
+// merge makes one place of the calls of several objects.
+func merge(start, end int, more []found) found {
+	h := found{start: start, end: end}
+	for _, o := range more {
+		if o.bad != fine {
+			if len(h.calls) == 0 {
+				h.bad = o.bad
+			}
+			break
+		}
+		h.calls = append(h.calls, o.calls...)
+	}
+	return h
 }

@@ -80,7 +80,7 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 		t.keep(s)
 		return window.Reply{}, err
 	}
-	rep := Read(raw, t.cfg.Commands)
+	rep := Read(raw, t.cfg.Commands, t.cfg.Dialects...)
 	if p.form == constrained && rep.Recovered == dialectObject {
 		rep.Recovered = "" // the form that was asked for
 	}

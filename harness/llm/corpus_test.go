@@ -1,0 +1,90 @@
+package llm
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	window "tether/context"
+)
+
+// A tally counts how the corpus was read.
+type tally struct{ executed, answered, wrong, missed, crashed int }
+
+// TestCorpus reads every malformed call of testdata/corpus.jsonl and compares
+// with its right value. What is run must be what was meant: a call that differs
+// is a wrong execution, and there may be none.
+func TestCorpus(t *testing.T) {
+	var n tally
+	cases := readCases(t, "corpus.jsonl")
+	for _, c := range cases {
+		got, crash := readSafely(c.raw())
+		fault := c.fault(got)
+		switch {
+		case crash != nil:
+			n.crashed++
+			t.Errorf("%s: panic: %v", c.ID, crash)
+		case len(got.Calls) > 0 && !reflect.DeepEqual(got.Calls, c.Want.Calls):
+			n.wrong++
+			t.Errorf("%s: wrong execution: %s", c.ID, fault)
+		case fault != "":
+			n.missed++
+			t.Logf("%s: %s", c.ID, fault)
+		case len(got.Calls) > 0:
+			n.executed++
+		default:
+			n.answered++
+		}
+	}
+	t.Logf("%d inputs: executed as meant %d, answered with usage %d, otherwise read %d, wrong executions %d, crashes %d",
+		len(cases), n.executed, n.answered, n.missed, n.wrong, n.crashed)
+	if len(cases) < 200 || (n.executed+n.answered)*100 < 98*len(cases) {
+		t.Errorf("%d of %d are right, want 98 %% of 200 or more", n.executed+n.answered, len(cases))
+	}
+}
+
+// readSafely is Read, and what it panicked with.
+func readSafely(raw Raw) (got window.Reply, crash any) {
+	defer func() { crash = recover() }()
+	return Read(raw, granted), nil
+}
+
+// fault says in what got differs from the case's right value.
+func (c readCase) fault(got window.Reply) string {
+	nudged := ""
+	if c.Want.Nudge != "" && c.Want.Nudge != "broken" {
+		nudged = nudge(c.Want.Nudge, granted)
+	}
+	switch {
+	case !reflect.DeepEqual(got.Calls, c.Want.Calls):
+		return fmt.Sprintf("calls %q, want %q (nudge %q, %s)", got.Calls, c.Want.Calls, got.Nudge, got.Recovered)
+	case nudged != "" && got.Nudge != nudged, (got.Nudge == "") != (c.Want.Nudge == ""), !strings.Contains(got.Nudge, c.Want.Says):
+		return fmt.Sprintf("nudge %q, want %q %q", got.Nudge, c.Want.Nudge, c.Want.Says)
+	case c.Want.Text != "" && got.Text != c.Want.Text:
+		return fmt.Sprintf("text %q, want %q", got.Text, c.Want.Text)
+	case c.Want.Miss && got.Miss == "", got.Cut != c.Want.Cut:
+		return fmt.Sprintf("miss %q cut %v", got.Miss, got.Cut)
+	}
+	return ""
+}
+
+// TestReadBounded: a message that is made to be slow is read in a time that
+// grows as it does. A second is a hundred times what it takes.
+func TestReadBounded(t *testing.T) {
+	const size = 64 << 10
+	for _, unit := range []string{
+		"{", "[", "{\"", "{\"a\n", "<function=x>", "<tool_call>{\"", "<tool_call>\n", "```\n", "```json\n{\n", "act(\n", "act(\"\n", "act('''\"\n", "read('''\n",
+		"<think>", "<think>\n{\"cmd\":\"ls\"}\n", "</think>", "<act ", "<act cmd=\"", "<act>\n<cmd>", "call:act{", "<|channel|>", "<|channel|>analysis<|message|>",
+		"<|channel|>commentary to=act<|message|>{", "[TOOL_CALLS]", "[TOOL_CALLS]act[ARGS]{\"", "Action: act\n", "{\"cmd\":\"ls\"}\n", "{\"cmd\":\"\n", "User:\n", "'", "\"", "\\", "\x00", "\xff", " ", "\n",
+		"<tool_call>act\n<arg_key>", "<invoke name=\"act\">", "<parameter=cmd>", "/*", "//\n", "[\"a\",", "[act(",
+	} {
+		began := time.Now()
+		Read(Raw{Content: strings.Repeat(unit, size/len(unit)), Finish: "stop"}, granted)
+		Read(Raw{ToolCalls: []RawCall{{toolName, strings.Repeat(unit, size/len(unit))}}}, granted)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("64 KiB of %q took %v", unit, took)
+		}
+	}
+}
