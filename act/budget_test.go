@@ -5,12 +5,6 @@ import (
 	"testing"
 )
 
-// What help may cost: 12 and 70 tokens, at four bytes a token.
-const (
-	maxListLine = 48
-	maxHelp     = 280
-)
-
 func TestHelpBudget(t *testing.T) {
 	cmds := Builtins()
 	for l := range strings.Lines(NewShell(Env{}, cmds).List()) {

@@ -32,6 +32,8 @@ type Command struct {
 	Program bool
 	// Raw leaves flags to Run.
 	Raw bool
+
+	own *Own // made by the user: the sandbox runs it
 }
 
 // A Flag is one option of a Command.

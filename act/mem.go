@@ -120,6 +120,9 @@ func hitPlace(h memory.Hit, session string) string {
 // happened matches the names of what is kept without being asked.
 var happened = regexp.MustCompile(`^(\S+/)?(obs|done)_\d+$`)
 
+// almost matches what is no key and was meant as the name of an observation.
+var almost = regexp.MustCompile(`^(?i:\[?obs\W?_?)?(\d+)\]?$`)
+
 func memRecall(ctx context.Context, env *Env, args []string) error {
 	words := append(args, strings.Fields(env.Stdin)...)
 	if len(words) == 0 || env.Stdin != "" && env.typed == "" && len(args) == 0 && len(words) > 2 {
@@ -156,7 +159,9 @@ func of(o memory.Observation) string {
 	return "the output of: " + cutLine(first, maxMatch)
 }
 
-var lineRange = regexp.MustCompile(`^(?:lines? )?(\d+)(?: ?[:,-] ?(\d+))?$`)
+// lineRange is what models write: 3:9, 3-9, 3..9, 3 9, 3, and open ones as read
+// takes them, 3: and :9.
+var lineRange = regexp.MustCompile(`^(?:lines? )?(\d*)(?:( ?(?::|,|-|\.\.| to ) ?| )(\d*))?$`)
 
 // page shows the lines of a text that asked names, all from the first on for "",
 // as many as may be shown, and how to see the next.
@@ -164,12 +169,15 @@ func (e *Env) page(name, about string, all []string, asked string) error {
 	from, to := 1, len(all)
 	if asked != "" {
 		m := lineRange.FindStringSubmatch(asked)
-		if m == nil {
+		if m == nil || m[1] == "" && (m[2] != ":" || m[3] == "") {
 			return misuse("mem recall "+Quote(name), "%q is no range of lines; usage: mem recall %s A:B", cutLine(asked, maxMatch), name)
 		}
 		from, _ = strconv.Atoi(m[1])
-		if to = from; m[2] != "" {
-			to, _ = strconv.Atoi(m[2])
+		switch {
+		case m[3] != "":
+			to, _ = strconv.Atoi(m[3])
+		case m[2] == "":
+			to = from
 		}
 	}
 	if from = max(from, 1); from > len(all) || to < from {
@@ -194,7 +202,11 @@ func (e *Env) page(name, about string, all []string, asked string) error {
 func memNote(ctx context.Context, env *Env, key, rest string) error {
 	n, err := env.Memory.Note(ctx, env.Session, key)
 	if errors.Is(err, memory.ErrNotFound) {
-		return failed("mem recall", "nothing is remembered as %s in this session", cutLine(key, maxMatch))
+		try := "mem recall"
+		if m := almost.FindStringSubmatch(key); m != nil {
+			try = "mem recall obs_" + m[1]
+		}
+		return failed(try, "nothing is remembered as %s in this session", cutLine(key, maxMatch))
 	}
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", key, err)
@@ -259,7 +271,11 @@ func memRemember(ctx context.Context, env *Env, args []string) error {
 	case text == "":
 		return misuse("mem recall", "what is to be kept as %s? usage: mem remember KEY TEXT", cutLine(args[0], maxMatch))
 	}
-	n, err := env.Memory.Remember(ctx, env.Session, args[0], text)
+	key := args[0]
+	if word := strings.TrimRight(key, ":="); word != "" { // "note: text" is read as note
+		key = word
+	}
+	n, err := env.Memory.Remember(ctx, env.Session, key, text)
 	if bad, ok := errors.AsType[*memory.KeyError](err); ok {
 		return misuse("mem remember "+noteKey(args[0])+" "+Quote(text), "%v; usage: mem remember KEY TEXT", bad)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -52,14 +51,19 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 	if err := s.approve(ctx, shCommand, []string{line}); err != nil {
 		return refusal(err)
 	}
-	var in io.Reader
+	w := watched(line)
+	return s.runs(ctx, sandbox.Cmd{Shell: w.line, Dir: s.startIn(line)}, w, line, stdin)
+}
+
+// runs runs cmd in the sandbox and says what came of it. line is how the model
+// wrote it.
+func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin string) part {
 	if stdin != "" {
-		in = strings.NewReader(stdin)
+		cmd.Stdin = strings.NewReader(stdin)
 	}
 	files := s.Env.Box.Files()
 	before := files.Snapshot(ctx)
-	w := watched(line)
-	got, err := s.Env.Box.Run(ctx, sandbox.Cmd{Shell: w.line, Dir: s.startIn(line), Stdin: in})
+	got, err := s.Env.Box.Run(ctx, cmd)
 	if err != nil {
 		return part{err: err}
 	}

@@ -276,6 +276,9 @@ func (s *Shell) builtin(ctx context.Context, p *plan, in input) part {
 	if err := s.approve(ctx, c, args); err != nil {
 		return refusal(err)
 	}
+	if c.own != nil {
+		return s.own(ctx, c, args, env.Stdin)
+	}
 	var out bytes.Buffer
 	env.Out = &out
 	err := c.Run(ctx, &env, args)

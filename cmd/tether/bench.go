@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tether/act"
 	"tether/harness"
 	"tether/harness/llm"
 	"tether/sandbox"
@@ -83,7 +82,7 @@ func (f *benchFlags) run(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	c.Run.Steps = f.steps
-	granted, err := act.Grant(act.Builtins(), c.Run.Tools)
+	granted, err := c.granted()
 	if err != nil {
 		return usageError{err.Error()}
 	}

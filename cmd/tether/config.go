@@ -23,6 +23,15 @@ type Config struct {
 	Run     RunConfig     `toml:"run"`
 	Sandbox SandboxConfig `toml:"sandbox"`
 	Network NetworkConfig `toml:"network"`
+	// Command are commands of the user's own, by their names.
+	Command map[string]CommandConfig `toml:"command,omitempty"`
+}
+
+// CommandConfig is a command that a model gets beside the built-in ones.
+type CommandConfig struct {
+	Summary string `toml:"summary"`
+	Usage   string `toml:"usage"`
+	Run     any    `toml:"run"` // a line for the shell, or a program with arguments
 }
 
 // ModelConfig says which model is asked, and how it is sampled.
@@ -144,7 +153,8 @@ func (c Config) check() error {
 	case c.Run.GateChange != harness.GateFails && c.Run.GateChange != harness.GateReports:
 		return fmt.Errorf("run.gate_change is %q; it can be fail or report", c.Run.GateChange)
 	}
-	return errors.Join(checkPatterns(c.Run.Protect), c.checkNetwork())
+	_, err := c.commands()
+	return errors.Join(checkPatterns(c.Run.Protect), c.checkNetwork(), err)
 }
 
 // fromEnvironment applies TETHER_SECTION_KEY, for example
@@ -193,7 +203,9 @@ func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range v.NumField() {
 		key := prefix + v.Type().Field(i).Tag.Get("toml")
-		if f := v.Field(i); f.Kind() == reflect.Struct {
+		if f := v.Field(i); f.Kind() == reflect.Map {
+			continue // it has no keys of its own
+		} else if f.Kind() == reflect.Struct {
 			for k, v := range fields(f, key+".") {
 				all[k] = v
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -77,6 +78,7 @@ func (c *Config) decode(file, text string) error {
 	verify, protect, secrets := slices.Clone(c.Run.Verify), slices.Clone(c.Run.Protect), slices.Clone(c.Run.Secrets)
 	c.Run.Verify, c.Run.Protect, c.Run.Secrets = slices.Clone(verify), slices.Clone(protect), slices.Clone(secrets)
 	c.Run.Tools, c.Network.Allow = slices.Clone(c.Run.Tools), slices.Clone(c.Network.Allow)
+	c.Command = maps.Clone(c.Command)
 	meta, err := toml.Decode(text, c)
 	if err != nil {
 		return decodeError(file, err)

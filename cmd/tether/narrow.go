@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +108,13 @@ func widenings(user, c Config) []widening {
 	add(c.Model.Name != user.Model.Name, "model.name", strconv.Quote(user.Model.Name), strconv.Quote(c.Model.Name), false)
 	for _, tool := range c.Run.Tools {
 		add(!slices.Contains(user.Run.Tools, tool), "run.tools", "no "+tool, tool, false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
+		was, had := user.Command[name]
+		if !had {
+			was.Run = "no such command"
+		}
+		add(!reflect.DeepEqual(was, c.Command[name]), "command."+name, was.Run, c.Command[name].Run, false)
 	}
 	add(c.Run.GateChange != user.Run.GateChange && c.Run.GateChange == harness.GateReports, "run.gate_change", user.Run.GateChange, c.Run.GateChange, false)
 	more("run.steps", int64(user.Run.Steps), int64(c.Run.Steps))

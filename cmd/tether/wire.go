@@ -124,7 +124,7 @@ func openFor(ctx context.Context, p *program, c Config, dir string, store *memor
 
 func (w *workplace) open(ctx context.Context, p *program, dir string, begin func(*workplace) (memory.Session, error)) error {
 	c := w.Config
-	granted, err := act.Grant(act.Builtins(), c.Run.Tools)
+	granted, err := c.granted()
 	if err != nil {
 		return usageError{err.Error()}
 	}
