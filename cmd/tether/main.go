@@ -40,7 +40,7 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
+		runCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
 		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
 	}
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -68,6 +69,29 @@ func (c readCase) fault(got window.Reply) string {
 		return fmt.Sprintf("miss %q cut %v", got.Miss, got.Cut)
 	}
 	return ""
+}
+
+// A miss out of a log is a line of this file: read again, it is what it says.
+func TestMissOf(t *testing.T) {
+	n := 0
+	for _, c := range readCases(t, "corpus.jsonl") {
+		got := Read(c.raw(), granted)
+		if got.Miss == "" {
+			continue
+		}
+		n++
+		line, err := json.Marshal(MissOf(c.ID, got.Miss, got.Nudge, granted))
+		var again readCase
+		if err == nil {
+			err = json.Unmarshal(line, &again)
+		}
+		if fault := again.fault(Read(again.raw(), granted)); err != nil || fault != "" || again.Want.Nudge != c.Want.Nudge || (again.Content == "") != (c.Content == "") {
+			t.Errorf("%s: %v %s in %s", c.ID, err, fault, line)
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d misses in the corpus", n)
+	}
 }
 
 // TestReadBounded: a message that is made to be slow is read in a time that

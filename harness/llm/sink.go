@@ -14,7 +14,10 @@ type Raw struct {
 }
 
 // A RawCall is a tool call as it came. Arguments is JSON if all is well.
-type RawCall struct{ Name, Arguments string }
+type RawCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
 
 // A sink collects a reply from its pieces, as they arrive.
 type sink struct {
