@@ -181,6 +181,9 @@ func (e *Env) save(ctx context.Context, t target, doc document, changed span) er
 	if err := e.Box.Files().WriteFile(t.rel, data); err != nil {
 		return e.fileError(t.name, err)
 	}
+	for _, f := range e.Box.Planted(ctx) {
+		e.found = append(e.found, f.Path+": "+f.Why)
+	}
 	knew := t.made || len(t.old) == 0 || e.knows(t.rel, t.old)
 	e.Changed()
 	if knew || changed == (span{1, len(doc.lines)}) {

@@ -244,18 +244,6 @@ func (b *Box) review(ctx context.Context, t tree, before imprints, o Outcome, er
 	return o, err
 }
 
-// appeared returns what a command made of the paths from which git runs programs. From the next command on they are
-// protected.
-func (b *Box) appeared(t tree) []Finding {
-	var found []Finding
-	for _, rel := range t.Absent {
-		if _, err := b.files.root.Lstat(rel); err == nil {
-			found = append(found, Finding{rel, "git takes programs to run from it, by its settings"})
-		}
-	}
-	return found
-}
-
 // look checks that the workspace is still the folder that New saw, and gathers the facts about it.
 func (b *Box) look() (tree, error) {
 	if err := b.sameRoot(); err != nil {
