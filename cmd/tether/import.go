@@ -84,6 +84,9 @@ func importSession(ctx context.Context, p *program, dir, file string, skip bool)
 	if r.lost > 0 {
 		fmt.Fprintf(p.Err, "tether: %d lines were damaged and are left out, the first is line %d\n", r.lost, r.first)
 	}
+	if r.missing > 0 {
+		fmt.Fprintf(p.Err, "tether: the file ends before the last %d events of the session\n", r.missing)
+	}
 	return nil
 }
 
@@ -102,6 +105,8 @@ type reader struct {
 	total int
 	lost  int // lines that are left out
 	first int // of these
+
+	missing int // events that the first line tells of and the file ends before
 }
 
 // damaged is the error of this line.
@@ -140,6 +145,7 @@ func (r *reader) session() (exported, []memory.Event, error) {
 	if n := len(events) + r.lost; n != head.Events && !r.skip {
 		return head, nil, r.damaged("the file ends after %d of %d events", n, head.Events)
 	}
+	r.missing = max(0, head.Events-len(events)-r.lost)
 	if len(events) == 0 || events[0].Kind != memory.KindStart {
 		return head, nil, usagef("%s: the start of the session cannot be read, and without it there is none", r.name)
 	}
