@@ -147,8 +147,14 @@ func (w *workplace) open(ctx context.Context, p *program, dir string, begin func
 			return err
 		}
 	}
+	if policy.Root, err = filepath.Abs(dir); err != nil { // by the name that a task may have for it
+		return err
+	}
 	if w.Box, err = sandbox.New(ctx, policy); err != nil {
 		return err
+	}
+	if w.Box.Policy().Root != root {
+		return &sandbox.RefusedError{Path: root, Reason: "the link that led to it leads elsewhere now", Repair: "start again"}
 	}
 	userSkills := filepath.Join(filepath.Dir(userConfig(p.Getenv)), "skills")
 	if w.Skills, err = skills.Open(userSkills, w.Box.Files().FS()); err != nil {
@@ -270,7 +276,7 @@ func openModel(ctx context.Context, p *program, c Config, commands []string) (*l
 func modelConfig(p *program, c Config, commands []string) llm.Config {
 	return llm.Config{
 		Model: c.Model.Name, Window: c.Model.Window, Constrain: c.Model.Constrain, Commands: commands,
-		Temperature: c.Model.Temperature, Seed: c.Model.Seed, MaxTokens: c.Model.MaxTokens,
+		Temperature: c.Model.Temperature, Seed: c.Model.Seed, MaxTokens: c.Model.MaxTokens, Dialects: c.Dialect, Families: c.Family,
 		CacheDir: filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether"),
 		Log:      func(s string) { fmt.Fprintln(p.Err, "tether:", s) },
 	}
