@@ -12,6 +12,7 @@ import (
 	"tether/act"
 	window "tether/context"
 	"tether/harness"
+	"tether/harness/llm"
 	"tether/sandbox"
 )
 
@@ -25,6 +26,10 @@ type Config struct {
 	Network NetworkConfig `toml:"network"`
 	// Command are commands of the user's own, by their names.
 	Command map[string]CommandConfig `toml:"command,omitempty"`
+	// Dialect and Family are forms of calls and models that are tried before those
+	// that package llm knows.
+	Dialect []llm.Dialect `toml:"dialect,omitempty"`
+	Family  []llm.Family  `toml:"family,omitempty"`
 }
 
 // CommandConfig is a command that a model gets beside the built-in ones.
@@ -203,7 +208,7 @@ func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range v.NumField() {
 		key := prefix + v.Type().Field(i).Tag.Get("toml")
-		if f := v.Field(i); f.Kind() == reflect.Map {
+		if f := v.Field(i); f.Kind() == reflect.Map || isTables(f.Type()) {
 			continue // it has no keys of its own
 		} else if f.Kind() == reflect.Struct {
 			for k, v := range fields(f, key+".") {

@@ -44,6 +44,16 @@ func TestMistakes(t *testing.T) {
 		{"[window]\nelide = 5\n", "window.head"},
 		{"[model]\nwindow = 10\n", "model.window is 10"},
 		{"[run]\ntime = \"-5s\"\n", "negative"},
+		{"[[dialect]]\nname = \"a\"\nopen = \"<\"\nform = \"json\"\n[[dialect]]\nname = \"b\"\nopen = \"[\"\nform = \"xml\"\n", `:5: dialect: form is "xml"; it can be json, lines or python`},
+		{"[[dialect]]\nname = \"a\"\nopen = \"<\"\nform = \"lines\"\n", ":1: dialect: close is empty"},
+		{"[[dialect]]\nopen = \"<\"\nform = \"json\"\n", ":1: dialect: name is empty"},
+		{"[[dialect]]\nname = \"a\"\nform = \"json\"\n", `:1: dialect: open is ""`},
+		{"[[dialect]]\nname = \"a\"\nopen = \"<\"\nclose = \"<\"\nform = \"json\"\n", ":1: dialect: open and close are the same"},
+		{"[[dialect]]\nname = \"a\"\nopen = \"<\"\nform = \"json\"\n[[dialect]]\nname = \"a\"\nopen = \"(\"\nform = \"json\"\n", `:5: dialect: there is a dialect "a" already`},
+		{"[[dialect]]\nname = \"a\"\nopne = \"<\"\n", `:3: unknown key "dialect.opne"; did you mean dialect.open?`},
+		{"[dialect]\nname = \"a\"\n", "dialect"},
+		{"[[family]]\nmatch = \"a\"\ncalls = \"json\"\n", `:1: family: calls is "json"; it can be native or text`},
+		{"[[family]]\nresult = \"tool\"\n", ":1: family: match is empty"},
 		{"\xff\xfe\x00", ""},
 	}
 	for _, c := range cases {

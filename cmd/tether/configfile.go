@@ -79,6 +79,8 @@ func (c *Config) decode(file, text string) error {
 	c.Run.Verify, c.Run.Protect, c.Run.Secrets = slices.Clone(verify), slices.Clone(protect), slices.Clone(secrets)
 	c.Run.Tools, c.Network.Allow = slices.Clone(c.Run.Tools), slices.Clone(c.Network.Allow)
 	c.Command = maps.Clone(c.Command)
+	dialects, families := c.Dialect, c.Family
+	c.Dialect, c.Family = nil, nil
 	meta, err := toml.Decode(text, c)
 	if err != nil {
 		return decodeError(file, err)
@@ -94,12 +96,12 @@ func (c *Config) decode(file, text string) error {
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		key := unknown[0].String()
-		return &configError{file, lineOf(text, unknown[0]), fmt.Sprintf("unknown key %q%s", key, didYouMean(key, configKeys()))}
+		return &configError{file, lineOf(text, unknown[0]), fmt.Sprintf("unknown key %q%s", key, didYouMean(key, append(configKeys(), tableKeys()...)))}
 	}
 	if err := c.check(); err != nil {
 		return &configError{File: file, Msg: err.Error()}
 	}
-	return nil
+	return c.addTables(file, text, dialects, families)
 }
 
 // decodeError is what the decoder says of file, with the line.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +113,13 @@ func widenings(user, c Config) []widening {
 		if !had {
 			was.Run = "no such command"
 		}
-		add(!reflect.DeepEqual(was, c.Command[name]), "command."+name, was.Run, c.Command[name].Run, false)
+		add(fmt.Sprintf("%#v", was) != fmt.Sprintf("%#v", c.Command[name]), "command."+name, was.Run, c.Command[name].Run, false)
+	}
+	for _, d := range c.Dialect[:len(c.Dialect)-len(user.Dialect)] {
+		add(true, "dialect", "no "+d.Name, fmt.Sprintf("%s: %s … %s is run as %s", d.Name, d.Open, d.Close, d.Form), false)
+	}
+	for _, f := range c.Family[:len(c.Family)-len(user.Family)] {
+		add(true, "family", "no "+f.Match, fmt.Sprintf("%s with calls %q and result %q", f.Match, f.Calls, f.Result), false)
 	}
 	add(c.Run.GateChange != user.Run.GateChange && c.Run.GateChange == harness.GateReports, "run.gate_change", user.Run.GateChange, c.Run.GateChange, false)
 	more("run.steps", int64(user.Run.Steps), int64(c.Run.Steps))

@@ -8,36 +8,6 @@ import (
 	window "tether/context"
 )
 
-// A family is what is known of the models of one name, from trying them.
-type family struct {
-	match string // part of the model's name, in lower case
-	// textCalls: the template takes tools, but the model writes its calls as
-	// text all the same; it is constrained from the start.
-	textCalls bool
-	// result is who speaks the results of commands. A tool message keeps the
-	// prefix on templates that know the role (DESIGN 6).
-	result window.Role
-}
-
-// families are the models that need something else than the default. Newer
-// entries go first: the first match counts.
-var families = []family{
-	{match: "qwen2.5-coder", textCalls: true, result: window.RoleTool}, // renders <tool_response> in a user turn
-	{match: "smollm2", textCalls: true, result: window.RoleUser},       // its template copies the role, and it knows no "tool"
-	{match: "gemma", result: window.RoleTool},
-}
-
-// familyOf returns what is known of the model called name.
-func familyOf(name string) family {
-	name = strings.ToLower(name)
-	for _, f := range families {
-		if strings.Contains(name, f.match) {
-			return f
-		}
-	}
-	return family{result: window.RoleTool}
-}
-
 // schema compiles a grant to the JSON schema of one call. The first words are
 // an enum, and no pattern constrains the rest: llama.cpp does not escape a
 // pattern's characters for JSON, so that a quote would break the reply.

@@ -7,16 +7,14 @@ import (
 
 // A Dialect is a form of calls that a user has added to the table.
 type Dialect struct {
-	Name        string
-	Open, Close string // literal text around a call; Close may be empty unless Form is "lines"
+	Name  string `toml:"name"`
+	Open  string `toml:"open"`  // literal text before a call
+	Close string `toml:"close"` // and behind it; may be empty unless Form is "lines"
 	// Form is what stands between them: "json" (a call, or its arguments),
 	// "python" (act(cmd="…")) or "lines" (the first line is the command line, the
 	// others are its stdin).
-	Form string
+	Form string `toml:"form"`
 }
-
-// Forms are the values of Dialect.Form.
-func Forms() []string { return []string{"json", "lines", "python"} }
 
 // find finds what stands between d's marks. A call whose end is missing is
 // broken: it may have been longer.
@@ -78,10 +76,9 @@ func (d Dialect) Check() error {
 	case d.Close == d.Open:
 		return fmt.Errorf("open and close are the same text")
 	}
-	for _, f := range Forms() {
-		if d.Form == f {
-			return nil
-		}
+	switch d.Form {
+	case "json", "lines", "python":
+		return nil
 	}
 	return fmt.Errorf("form is %q; it can be json, lines or python", d.Form)
 }

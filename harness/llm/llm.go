@@ -45,6 +45,7 @@ type Config struct {
 	Constrain string    // "auto" (also ""), "on" or "off": decode under the schema of the grant
 	Commands  []string  // the granted first words
 	Dialects  []Dialect // of the user, beside the table of package llm
+	Families  []Family  // of the user, before the table of package llm
 	// Temperature and Seed of every request. 0 is the likeliest reply always,
 	// and the same reply again on the same server.
 	Temperature float64
@@ -152,8 +153,8 @@ func (c Config) transport() http.RoundTripper { return newTransport(c.dial) }
 // settle chooses the form of the calls, once the server is known.
 func (m *Model) settle() {
 	m.info.Window = min(cmp.Or(m.info.Window, m.cfg.Window), m.cfg.Window)
-	f := familyOf(m.info.Name)
-	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result
+	f := familyOf(m.info.Name, m.cfg.Families)
+	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result()
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed
 	m.wire.MaxTokens = min(m.cfg.MaxTokens, m.info.Window)
 	if !m.info.Native || m.info.Server == "openai" {
@@ -167,7 +168,7 @@ func (m *Model) settle() {
 	case m.cfg.Constrain == "off" && !m.info.Native:
 		m.unconstrain()
 	case m.cfg.Constrain == "off":
-	case m.cfg.Constrain == "on", !m.info.Native, f.textCalls:
+	case m.cfg.Constrain == "on", !m.info.Native, f.Calls == "text":
 		m.constrain()
 	}
 }
