@@ -29,7 +29,7 @@ var families = []Family{
 	{Match: "gemma", Calls: "native", Result: "tool"},   // 3 has no tools in its template; on 4 a user message keeps 39 %
 	{Match: "gpt-oss", Calls: "native", Result: "tool"}, // its channels are told apart by the server, or by Read
 	{Match: "llama3", Calls: "native", Result: "tool"},
-	{Match: "llama-3", Calls: "native", Result: "tool"},   // calls behind <|python_tag|> come as text where the server misses them
+	{Match: "llama-3", Calls: "native", Result: "tool"}, // calls behind <|python_tag|> come as text where the server misses them
 	{Match: "stral", Calls: "native", Result: "tool"},   // Mistral, Ministral, Devstral: the template refuses a user message in mid-task
 }
 
