@@ -2,6 +2,7 @@ package memory
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -79,5 +80,26 @@ func TestHeadIsNoFile(t *testing.T) {
 		fails(t, err, path, head+" is a "+name, "move it away")
 		_, err = Inspect(t.Context(), path)
 		fails(t, err, path, head+" is a "+name)
+	}
+}
+
+// A small store is checked whole each time: which of its events was changed does
+// not decide whether that is noticed.
+func TestSmallStoreIsCheckedWhole(t *testing.T) {
+	path := filled(t, small)
+	for seq := range small {
+		damaged := copyState(t, path)
+		db, err := sql.Open("sqlite", damaged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("DROP TRIGGER event_no_update; UPDATE event SET at = at + 1 WHERE seq = ?", seq+1); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(t.Context(), damaged)
+		fails(t, err, damaged, fmt.Sprintf("event %d is not as it was written", seq+1))
 	}
 }
