@@ -10,9 +10,6 @@ import (
 	"slices"
 )
 
-// storeIn is the store that a workspace may have inside.
-func storeIn(root string) string { return filepath.Join(root, ".tether", "tether.db") }
-
 // ownStore refuses a store that came with the workspace: the sessions in it would
 // be gone on with, and its notes be found, as if they were the user's.
 func ownStore(root, state string, env func(string) string) error {

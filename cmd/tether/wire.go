@@ -318,13 +318,16 @@ func places(env func(string) string, dir string) (root, state string, err error)
 	return root, state, ownStore(root, state, env)
 }
 
+// storeIn is the store that a workspace may have inside.
+func storeIn(root string) string { return filepath.Join(root, ".tether", "tether.db") }
+
 // store is the one in the workspace, or else outside. An empty .tether asks for
 // one there only as long as none is outside: while a command runs, and after a
 // kill -9, the sandbox has an empty folder of that name. It is looked at before
 // the store outside, which another tether makes before its first command: else the
 // two would have a store each.
 func store(root, outside string) string {
-	inside := filepath.Join(root, ".tether", "tether.db")
+	inside := storeIn(root)
 	if _, err := os.Lstat(inside); err == nil {
 		return inside
 	}
