@@ -215,6 +215,9 @@ func (s *Store) setAside() (string, error) {
 			newest = info.ModTime()
 		}
 	}
+	if info, err := os.Lstat(s.path); err == nil && newest.IsZero() { // both are empty
+		newest = info.ModTime()
+	}
 	dir := s.beside("damaged-" + newest.UTC().Format("20060102T150405.000000"))
 	if _, err := os.Lstat(dir); err == nil {
 		return dir, nil
