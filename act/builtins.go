@@ -12,7 +12,7 @@ import (
 func Builtins() []*Command {
 	return []*Command{
 		shCommand, readCommand, writeCommand, appendCommand, editCommand,
-		grepCommand, findCommand, memCommand, skillCommand, doneCommand, helpCommand,
+		grepCommand, findCommand, memCommand, skillCommand, askCommand, doneCommand, helpCommand,
 	}
 }
 

@@ -32,6 +32,9 @@ type Command struct {
 	Program bool
 	// Raw leaves flags to Run.
 	Raw bool
+	// ByName says that the command is for those who ask for it: it is not among the
+	// tools of a run in which nobody named any.
+	ByName bool
 
 	own *Own // made by the user: the sandbox runs it
 }

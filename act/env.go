@@ -46,6 +46,7 @@ type outcome struct {
 	broken  bool
 	idle    bool // a write of what is there already
 	done    bool
+	asked   bool
 	report  string
 	changed bool
 }

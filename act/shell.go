@@ -15,7 +15,8 @@ type Result struct {
 	Status  int    // OK, or how it failed; of a program, its exit status
 	Output  string // content, then closing sentences; not clipped
 	Done    bool   // the model says that the task is finished
-	Report  string // what it reports, when Done
+	Asked   bool   // the model asks the user something and waits
+	Report  string // what it reports, when Done, or asks, when Asked
 	Changed bool   // a file of the workspace was made, changed or deleted
 	Broken  bool   // a file was written that does not parse: nothing should offer done
 	// Idle says that a file was to be written as it is: no effect, and often a
@@ -105,7 +106,7 @@ func (p part) result() Result {
 	}
 	return Result{
 		Gates: p.gates, Found: p.found,
-		Status: p.status, Done: p.done, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
+		Status: p.status, Done: p.done, Asked: p.asked, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}
 }
@@ -159,7 +160,7 @@ func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
 		p.op, p.rest = s.skip(p.rest, depth)
 	}
 	switch {
-	case p.op == "" || first.err != nil || first.done:
+	case p.op == "" || first.err != nil || first.done || first.asked:
 		return first
 	case p.op == "|" && first.status != OK && (p.cmd == nil || first.content == ""):
 		return first

@@ -35,7 +35,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	$ CMD               > continues it on a further line
 //	< a line of stdin
 //		output, behind a tab
-//	= 1                 the status, if it is not 0; "= done REPORT"
+//	= 1                 the status, if it is not 0; "= done REPORT", "= ask QUESTION"
 //
 // $WORK stands for the path of the workspace.
 type transcript struct {
@@ -188,6 +188,9 @@ func (tr *transcript) format(r Result) string {
 	}
 	if r.Done {
 		b.WriteString(strings.TrimRight("= done "+r.Report, " ") + "\n")
+	}
+	if r.Asked {
+		b.WriteString("= ask " + strings.ReplaceAll(r.Report, "\n", " | ") + "\n")
 	}
 	if r.Status != OK {
 		fmt.Fprintf(&b, "= %d\n", r.Status)

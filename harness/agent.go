@@ -94,6 +94,9 @@ func (r *run) loop(ctx context.Context) (Stop, error) {
 			if res.Done || res.Err != nil {
 				return Done, res.Err
 			}
+			if res.Asked {
+				return r.wait(call, res), nil
+			}
 			if r.vain(ctx, res) {
 				break // it leaves no trace; the model is sampled anew
 			}

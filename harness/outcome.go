@@ -93,7 +93,7 @@ type Outcome struct {
 	Task    string       `json:"task"`
 	Stop    Stop         `json:"stop"`
 	Exit    int          `json:"exit"`
-	Report  string       `json:"report"` // what the model said with done
+	Report  string       `json:"report"` // what the model said with done, or asked with ask
 	Steps   int          `json:"steps"`  // replies of the model
 	Model   string       `json:"model"`
 	Sandbox string       `json:"sandbox"` // the profile

@@ -210,6 +210,14 @@ func (r *run) note(call window.Call, res act.Result) {
 	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.turned(res))
 }
 
+// wait ends the run with a question for the user. The answer is what a person
+// says next.
+func (r *run) wait(call window.Call, res act.Result) Stop {
+	r.outcome.Report = res.Report
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status}, r.turned(res))
+	return Waiting
+}
+
 // turned is what the log must know of a call that was run.
 func (r *run) turned(res act.Result) Turned {
 	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates}

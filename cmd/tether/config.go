@@ -111,7 +111,9 @@ func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func Default() Config {
 	var tools []string
 	for _, c := range act.Builtins() {
-		tools = append(tools, c.Name)
+		if !c.ByName {
+			tools = append(tools, c.Name)
+		}
 	}
 	b := window.Default
 	return Config{

@@ -212,10 +212,13 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 			return err
 		}
 	case !f.events && (out.Steps > 0 || err == nil):
-		if out.Stop == harness.Done && out.Report != "" {
+		if (out.Stop == harness.Done || out.Stop == harness.Waiting) && out.Report != "" {
 			fmt.Fprintln(p.Out, printable(out.Report))
 		}
 		fmt.Fprintln(p.Err, printable(lastLine(out)))
+		if out.Stop == harness.Waiting {
+			fmt.Fprintf(p.Err, "tether: answer with: tether send %s TEXT\n", out.Session)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(p.Err, "tether:", printable(err.Error()))
@@ -257,7 +260,7 @@ var endings = map[harness.Stop]string{
 	harness.Time:        "out of time; raise it with --timeout",
 	harness.Tokens:      "out of tokens; raise them with --max-tokens",
 	harness.Stalled:     "stalled: the model repeated itself",
-	harness.Waiting:     "waiting",
+	harness.Waiting:     "waiting for an answer",
 	harness.Unreachable: "the model server is not to be reached",
 	harness.NoModel:     "the model server refused",
 	harness.Config:      "the configuration is wrong",
