@@ -75,6 +75,29 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// What a user knows of a model stands before the table.
+func TestOwnFamily(t *testing.T) {
+	for _, c := range []struct {
+		own    Family
+		want   form
+		result window.Role
+	}{
+		{Family{Match: "M:1B"}, native, window.RoleTool},
+		{Family{Match: "m:", Calls: "text", Result: "user"}, constrained, window.RoleUser},
+		{Family{Match: "other", Calls: "text"}, native, window.RoleTool},
+	} {
+		m, _ := providers[0].open(t, func(cfg *Config) { cfg.Families = []Family{c.own} })
+		if err := c.own.Check(); err != nil || m.form != c.want || m.wire.Result != c.result {
+			t.Errorf("%+v: got %s and results from %s (%v), want %s and %s", c.own, m.form, m.wire.Result, err, c.want, c.result)
+		}
+	}
+	for _, f := range families {
+		if err := f.Check(); err != nil || familyOf("X-"+f.Match+"-9b", nil).Match != f.Match {
+			t.Errorf("%+v: %v, and its own name finds %q", f, err, familyOf("X-"+f.Match+"-9b", nil).Match)
+		}
+	}
+}
+
 // A model that missed twice in a row is constrained; its history is then
 // written in that form too.
 func TestMissesConstrain(t *testing.T) {

@@ -100,8 +100,11 @@ func FuzzRead(f *testing.F) {
 		if finish == "length" && (len(got.Calls) > 0 || !got.Cut) {
 			t.Errorf("a cut message gave %+v", got)
 		}
-		if (len(got.Calls) > 0) == (got.Nudge != "") {
-			t.Errorf("want either calls or a nudge, got %+v", got)
+		own := Read(raw, granted, Dialect{"a", "<", ">", "lines"}, Dialect{"b", "CALL", "", "json"}, Dialect{"c", "(", ")", "python"})
+		for _, rep := range []window.Reply{got, own} {
+			if (len(rep.Calls) > 0) == (rep.Nudge != "") {
+				t.Errorf("want either calls or a nudge, got %+v", rep)
+			}
 		}
 	})
 }

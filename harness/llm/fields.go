@@ -3,7 +3,6 @@ package llm
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 
 	window "tether/context"
@@ -241,20 +240,23 @@ func (f field) text() string {
 func unwrap(c window.Call, commands []string, depth int) (window.Call, verdict) {
 	s := strings.TrimSpace(c.Cmd)
 	rest, ok := strings.CutPrefix(s, toolName)
-	switch {
-	case s == "":
+	if s == "" {
 		return c, mute
-	case depth > maxNest:
-		return c, garbled
-	case ok && strings.HasPrefix(rest, " ") && has(commands, firstWord(rest)):
+	}
+	if ok && strings.HasPrefix(rest, " ") && has(commands, firstWord(rest)) {
 		c.Cmd = strings.TrimSpace(rest)
-		return unwrap(c, commands, depth+1)
-	case ok && given.MatchString(strings.TrimPrefix(rest, "(")) && strings.HasPrefix(rest, "("):
-		if fields, n, bad := keywords(rest[1:]); bad == fine && n == len(rest)-1 {
-			return actCall(append([]field{{"stdin", c.Stdin, kindString}}, fields...), commands, depth+1)
+		return c, fine
+	}
+	var fields []field
+	if s[0] == '{' && json.Valid([]byte(s)) {
+		fields, _ = readObject(s)
+	} else if args, ok := strings.CutPrefix(rest, "("); ok && given.MatchString(args) {
+		if all, n, bad := keywords(args); bad == fine && n == len(args) {
+			fields = all
 		}
-	case s[0] == '{' && json.Valid([]byte(s)):
-		if fields, ok := readObject(s); ok && slices.ContainsFunc(fields, func(f field) bool { return cmdKeys[f.key] || argsKeys[f.key] }) {
+	}
+	for _, f := range fields {
+		if (cmdKeys[f.key] || argsKeys[f.key]) && depth < maxNest {
 			return actCall(append([]field{{"stdin", c.Stdin, kindString}}, fields...), commands, depth+1)
 		}
 	}

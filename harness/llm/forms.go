@@ -44,6 +44,7 @@ func shifted(hits []found, by int) []found {
 type block struct {
 	start, end int
 	lang, body string
+	shut       int // length of what stands behind body
 }
 
 // fence is a line that opens or closes a block.
@@ -60,13 +61,14 @@ func fences(text string) []block {
 			continue
 		}
 		body := strings.TrimSuffix(text[min(open[1]+1, shut[0]):shut[0]], "\n")
-		blocks = append(blocks, block{open[0], shut[1], strings.ToLower(text[open[4]:open[5]]), body})
+		blocks = append(blocks, block{open[0], shut[1], strings.ToLower(text[open[4]:open[5]]), body, shut[1] - min(open[1]+1, shut[0]) - len(body)})
 	}
 	return blocks
 }
 
-// ours are lines of a fence that may stand beside its calls.
-var ours = regexp.MustCompile(`^\s*(?:(?:#|//).*|print\(\w+\)|[\])};,]*)\s*$`)
+// beside is what may stand in a fence beside its calls: comments, the end of what
+// is around them, and what prints the answer.
+var beside = regexp.MustCompile(`^(?:[\s\])};,]|(?:#|//).*|print\(\w+\)|</?[\w|]+>)*$`)
 
 // taught reports whether h stands in a fence that holds other things beside
 // calls: then it is an example in a text, or a line of a program.
@@ -75,26 +77,23 @@ func taught(text string, h found, all []found, fenced []block) bool {
 		if b.start >= h.start || b.end < h.end || within(b.start, all) {
 			continue
 		}
-		at := strings.IndexByte(text[b.start:], '\n') + b.start
-		var rest strings.Builder
+		if b.lang == "markdown" || b.lang == "md" {
+			return true
+		}
+		rest := []byte(text[b.end-len(b.body)-b.shut : b.end-b.shut])
 		for _, o := range all {
-			if o.start >= at && o.end <= b.end {
-				rest.WriteString(text[at:o.start])
-				at = o.end
+			for i := o.start; i < o.end; i++ {
+				if at := i - (b.end - len(b.body) - b.shut); at >= 0 && at < len(rest) {
+					rest[at] = ' '
+				}
 			}
 		}
-		rest.WriteString(text[at:max(at, strings.LastIndexByte(text[:b.end], '\n'))])
-		for l := range strings.Lines(rest.String()) {
-			if !ours.MatchString(l) && !endTags.MatchString(l) {
-				return true
-			}
+		if !beside.Match(rest) {
+			return true
 		}
 	}
 	return false
 }
-
-// endTags is the end of a call's markup.
-var endTags = regexp.MustCompile(`^\s*(?:</?[\w|]+>\s*)*$`)
 
 // findFencedJSON finds fenced blocks that hold calls as JSON. A block of JSON
 // that has not the form of a call is text: it may be a file's content.
@@ -172,11 +171,16 @@ func findShell(text string, commands []string) []found {
 // invented reports whether an answer stands in a text between two calls.
 func invented(text string) bool { return turned.MatchString(text) || answered.MatchString(text) }
 
+// quoted is what a command line quotes.
+var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+
 // findLine finds a message that is nothing but one line whose first word is a
-// command: our own nudge shows a call that way. A sentence is none.
+// command: our own nudge shows a call that way. A sentence is none, nor is one
+// that has a call in it.
 func findLine(text string, commands []string) []found {
 	line := strings.TrimPrefix(text, "$ ")
-	if text == "" || strings.Contains(text, "\n") || !has(commands, firstWord(line)) || strings.ContainsAny(text[len(text)-1:], ".!?:,") {
+	if text == "" || strings.Contains(text, "\n") || !has(commands, firstWord(line)) || strings.ContainsAny(text[len(text)-1:], ".!?:,") ||
+		callish.MatchString(quoted.ReplaceAllString(line, "")) {
 		return nil
 	}
 	return []found{{end: len(text), calls: []window.Call{{Cmd: line}}}}
