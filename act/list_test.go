@@ -40,7 +40,7 @@ func TestListsRunAsInBash(t *testing.T) {
 		"bad a || good b && good c", "good a || bad b | cat && good c", "bad a && good b | cat; good c",
 		"good a && echo b | cat > out && good c", "bad a && echo b || good c", "good a || good b || good c; good d",
 		"bad a > out || good b", "good a > out && good b >> out; good c", "cd sub 2>/dev/null || good a", "good a; ; good b",
-		"mkdir -p d && cd d && good a", "good a && (echo x) && good b", "bad a || (exit 3) || good c",
+		"mkdir -p d && cd d && good a", "bad a | cat; good c", "ls nope | cat && good b", "good a && (echo x) && good b", "bad a || (exit 3) || good c",
 	} {
 		compareWithBash(t, line)
 	}

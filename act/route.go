@@ -159,11 +159,18 @@ func (s *Shell) textEnd(line, stdin string, pieces []piece, n int) int {
 			return i
 		case op == "\n" && direct && stdin == "", strings.ContainsAny(op, "<>()"), op == "":
 			continue
-		case n > 1 && (direct || s.follows(line, pieces, i+1) || i == n+1 && strings.ContainsAny(line[pieces[n].start:pieces[n].start+1], `'"`)):
+		case n > 1 && (direct || s.follows(line, pieces, i+1) || quotedAlone(line, pieces[n:min(i+2, len(pieces))])):
 			return i
 		}
 	}
 	return len(pieces)
+}
+
+// quotedAlone reports whether pieces are a text in quotes, an operator of a list
+// and the name of a program: then the text ends where its quotes do.
+func quotedAlone(line string, pieces []piece) bool {
+	return len(pieces) == 3 && strings.ContainsAny(line[pieces[0].start:pieces[0].start+1], `'"`) &&
+		isList(pieces[1].op) && pieces[2].op == "" && !strings.ContainsAny(line[pieces[2].start:pieces[2].end], `'"`)
 }
 
 func (s *Shell) isFile(line string, p piece) bool {

@@ -62,14 +62,14 @@ func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin 
 		cmd.Stdin = strings.NewReader(stdin)
 	}
 	files := s.Env.Box.Files()
-	before := files.Snapshot(ctx)
+	before, modes := files.Snapshot(ctx), s.modes()
 	got, err := s.Env.Box.Run(ctx, cmd)
 	if err != nil {
 		return part{err: err}
 	}
 	var statuses []int
 	got.Output, statuses = w.statuses(got.Output)
-	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), func(rel string) bool { return isCache(rel) || s.isAsSeen(rel) })
+	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), func(rel string) bool { return isCache(rel) || s.isAsSeen(rel, modes) })
 	moved := got.Dir != s.Env.Dir && !(inRoot(got.Dir) && inRoot(s.Env.Dir))
 	s.Env.Dir = got.Dir
 	p := part{status: got.Status, content: elided(got)}
@@ -99,10 +99,22 @@ func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin 
 	return p
 }
 
-// isAsSeen reports whether a file holds what the model saw last: then it was
-// written again, and nothing has changed.
-func (s *Shell) isAsSeen(rel string) bool {
-	if _, seen := s.Env.seen[rel]; !seen {
+// modes are the modes of the files that the model has seen.
+func (s *Shell) modes() map[string]fs.FileMode {
+	modes := map[string]fs.FileMode{}
+	for rel := range s.Env.seen {
+		if info, err := s.Env.Box.Files().Stat(rel); err == nil {
+			modes[rel] = info.Mode()
+		}
+	}
+	return modes
+}
+
+// isAsSeen reports whether a file holds what the model saw last, in the mode that
+// it had: then it was written again, and nothing has changed.
+func (s *Shell) isAsSeen(rel string, modes map[string]fs.FileMode) bool {
+	mode, seen := modes[rel]
+	if info, err := s.Env.Box.Files().Stat(rel); !seen || err != nil || info.Mode() != mode {
 		return false
 	}
 	data, err := s.Env.Box.Files().ReadFile(rel, maxShown)

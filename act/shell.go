@@ -156,13 +156,12 @@ func (s *Shell) line(ctx context.Context, line string, in input, depth int) part
 
 // rest runs what follows the first part, as its operator says.
 func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
-	for p.op == "&&" && first.status != OK || p.op == "||" && first.status == OK {
+	for p.op == "&&" && first.status != OK || p.op == "||" && first.status == OK ||
+		p.op == "|" && first.status != OK && (p.cmd == nil || first.content == "") {
 		p.op, p.rest = s.skip(p.rest, depth)
 	}
 	switch {
 	case p.op == "" || first.err != nil || first.done || first.asked:
-		return first
-	case p.op == "|" && first.status != OK && (p.cmd == nil || first.content == ""):
 		return first
 	case p.op == "|":
 		next := s.line(ctx, s.strip(p.rest), input{first.content, true}, depth+1)
