@@ -34,9 +34,11 @@ type match struct {
 const searchMark = "<<<<<<< SEARCH"
 
 var (
-	blockStart  = regexp.MustCompile(`^\s*<{5,9} ?(SEARCH|ORIGINAL|OLD|HEAD)?:?\s*$`)
+	blockStart  = regexp.MustCompile(`^\s*(<{5,9} ?(SEARCH|ORIGINAL|OLD|HEAD)?:?|-{5,9} ?SEARCH)\s*$`)
 	blockMiddle = regexp.MustCompile(`^\s*={5,9}\s*$`)
-	blockEnd    = regexp.MustCompile(`^\s*>{5,9} ?(REPLACE|UPDATED|NEW)?:?\s*$`)
+	blockEnd    = regexp.MustCompile(`^\s*(>{5,9} ?(REPLACE|UPDATED|NEW)?:?|\+{5,9} ?REPLACE)\s*$`)
+	// blockLine is what some models were taught to put in front of the old lines.
+	blockLine = regexp.MustCompile(`^(:start_line: *(\d+)|:end_line: *\d+|-{5,9})\s*$`)
 )
 
 // hasBlock reports whether a text has a line that begins a block and one that
@@ -61,6 +63,10 @@ func parseBlocks(text string) ([]block, error) {
 			state = inNew
 		case state == inNew && blockEnd.MatchString(l):
 			state, blocks = outside, append(blocks, b)
+		case state == inOld && len(b.old) == 0 && blockLine.MatchString(l) && (b.at > 0 || l[0] == ':'):
+			if n, err := strconv.Atoi(blockLine.FindStringSubmatch(l)[2]); err == nil {
+				b.at = n
+			}
 		case state == inOld:
 			b.old = append(b.old, l)
 		case state == inNew:
