@@ -95,9 +95,9 @@ func TestMissOf(t *testing.T) {
 }
 
 // TestReadBounded: a message that is made to be slow is read in a time that
-// grows as it does. A second is a hundred times what it takes.
+// grows as it does. It takes some 20 ms, and under the race detector ten times that.
 func TestReadBounded(t *testing.T) {
-	const size = 64 << 10
+	const size = 16 << 10
 	for _, unit := range []string{
 		"{", "[", "{\"", "{\"a\n", "<function=x>", "<tool_call>{\"", "<tool_call>\n", "```\n", "```json\n{\n", "act(\n", "act(\"\n", "act('''\"\n", "read('''\n",
 		"<think>", "<think>\n{\"cmd\":\"ls\"}\n", "</think>", "<act ", "<act cmd=\"", "<act>\n<cmd>", "call:act{", "<|channel|>", "<|channel|>analysis<|message|>",
@@ -108,7 +108,7 @@ func TestReadBounded(t *testing.T) {
 		Read(Raw{Content: strings.Repeat(unit, size/len(unit)), Finish: "stop"}, granted)
 		Read(Raw{ToolCalls: []RawCall{{toolName, strings.Repeat(unit, size/len(unit))}}}, granted)
 		if took := time.Since(began); took > time.Second {
-			t.Errorf("64 KiB of %q took %v", unit, took)
+			t.Errorf("16 KiB of %q took %v", unit, took)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func scan(text string, open *regexp.Regexp, read func(text string, m []int, comm
 
 // maxTries bounds how many places that might be a call are looked at in vain: each
 // may be read to the end of the message.
-const maxTries = 64
+const maxTries = 32
 
 // readMarked reads NAME {…} behind a mark: the first group is the name, and the
 // second one, if there is any, where the arguments begin.

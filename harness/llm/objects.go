@@ -45,7 +45,7 @@ func value(text string) (raw json.RawMessage, n int, strict bool, bad verdict) {
 }
 
 // maxShape is how far into an object the keys of a call are looked for, in bytes.
-const maxShape = 4096
+const maxShape = 2048
 
 // shaped reports whether a text that is no JSON was meant as a call.
 func shaped(text string) bool {
