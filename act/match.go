@@ -152,11 +152,18 @@ func indentOf(line string) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// placeholders match lines that stand for code which the model did not repeat.
+// comment is how a line begins that is one, in the languages that models write.
+const comment = `^\s*(#|//|/\*|<!--|--|;|\{/\*)\s*`
+
+// placeholders match lines that stand for code which the model did not repeat. A
+// comment that goes on behind such a word says something.
 var placeholders = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)\s*(\.\.\.|…)?\s*\(?(the )?(rest|remainder|existing|remaining|previous|other|same)\b.*\b(code|file|function|functions|content|contents|lines?|methods?|unchanged|as before|here|class|implementation|stays|remains)\b`),
+	regexp.MustCompile(`(?i)` + comment + `(\.\.\.|…)?\s*[(\[]?(keep )?(the |all )?(rest|remainder|existing|remaining|previous|other|same|unchanged)\b.*?` +
+		`(\b(code|file|functions?|contents?|lines?|methods?|imports?|unchanged|as before|as is|here|class|implementation|stays|remains|same|omitted)\b|\.\.\.|…)[\s.…)\]*/>}-]*$`),
+	regexp.MustCompile(`(?i)` + comment + `(\.\.\.|…)?\s*[(\[]?((keep )?(the )?(rest|remainder)|unchanged)[\s.…)\]*/>}-]*$`),
 	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;|\{/\*)?\s*(\.\.\.|…)\s*\(?(rest|existing|remaining|unchanged|same|keep|previous|other)\b`),
-	regexp.MustCompile(`(?i)^\s*(#|//|/\*|<!--|--|;)\s*(\.\.\.|…)\s*(\*/|-->)?\s*$`),
+	regexp.MustCompile(`(?i)` + comment + `\[?(\.\.\.|…)\]?\s*(\*/\}?|-->)?\s*$`),
+	regexp.MustCompile(`(?i)^\s*[\[<(](the )?(rest of|(existing|remaining|unchanged) code)\b.*[\])>]\s*$`),
 	regexp.MustCompile(`^\s*[(\[]… .*(not shown here|left out).*[)\]]\s*$`), // what stands for it where a text is shown
 	regexp.MustCompile(`\(… line cut, [^()]* more\)\s*$`),
 }
