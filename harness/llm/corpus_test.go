@@ -61,7 +61,7 @@ func (c readCase) fault(got window.Reply) string {
 	switch {
 	case !reflect.DeepEqual(got.Calls, c.Want.Calls):
 		return fmt.Sprintf("calls %q, want %q (nudge %q, %s)", got.Calls, c.Want.Calls, got.Nudge, got.Recovered)
-	case nudged != "" && got.Nudge != nudged, (got.Nudge == "") != (c.Want.Nudge == ""), !strings.Contains(got.Nudge, c.Want.Says):
+	case nudged != "" && withoutExample(got.Nudge) != withoutExample(nudged), (got.Nudge == "") != (c.Want.Nudge == ""), !strings.Contains(got.Nudge, c.Want.Says):
 		return fmt.Sprintf("nudge %q, want %q %q", got.Nudge, c.Want.Nudge, c.Want.Says)
 	case c.Want.Text != "" && got.Text != c.Want.Text:
 		return fmt.Sprintf("text %q, want %q", got.Text, c.Want.Text)

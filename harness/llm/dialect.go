@@ -249,9 +249,21 @@ func refuse(rep window.Reply, bad verdict, text string, commands []string) windo
 	case len(rep.Calls) > 0:
 		return rep
 	case bad == unknown:
-		return window.Reply{Miss: text, Nudge: nudge("unknown_tool", commands)}
+		return window.Reply{Miss: text, Nudge: window.Text("unknown_tool", map[string]string{"Example": wish(text, commands)})}
 	}
 	return window.Reply{Miss: text, Nudge: window.Text("broken", map[string]string{"Fault": faults[bad], "Example": example(commands)})}
+}
+
+// reading is a tool of another harness that reads a file.
+var reading = regexp.MustCompile(`(?is)(?:read|open|view|cat|show)_?(?:file)?["\s].{0,80}?"(?:path|file|filename|file_path|filepath)"\s*:\s*"([^"\\]+)"`)
+
+// wish is the command that does what a call of an unknown tool asks for, where
+// that is plain, or else any command that the model has.
+func wish(text string, commands []string) string {
+	if m := reading.FindStringSubmatch(text); m != nil && has(commands, "read") {
+		return "read " + quote(m[1])
+	}
+	return example(commands)
 }
 
 var (

@@ -39,11 +39,17 @@ func MissOf(id, missed, told string, commands []string) Miss {
 	return m
 }
 
+// withoutExample is a text up to the command that it shows.
+func withoutExample(text string) string {
+	text, _, _ = strings.Cut(text, ", for example: ")
+	return text
+}
+
 // verdictOn says how a message was read.
 func verdictOn(rep window.Reply, commands []string) Verdict {
 	v := Verdict{Calls: rep.Calls, Miss: rep.Miss != ""}
 	for _, name := range []string{"no_call", "unknown_tool", "empty", "cut"} {
-		if rep.Nudge == nudge(name, commands) {
+		if withoutExample(rep.Nudge) == withoutExample(nudge(name, commands)) {
 			v.Nudge = name
 		}
 	}
