@@ -45,7 +45,7 @@ func runEdit(ctx context.Context, env *Env, args []string) error {
 		at, isSpan = parseSpan(args[1])
 	}
 	switch {
-	case isSpan && !hasEdit(text):
+	case isSpan && (!hasEdit(text) || holdsPatch(t.name) || isBare(splitLines(text)) && !marks(parseDocument(t.old).lines, splitLines(text))):
 		return editLines(ctx, env, t, parseDocument(t.old), at, text)
 	case isSpan:
 		return env.editText(ctx, t, at, text)

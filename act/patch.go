@@ -259,10 +259,15 @@ func sameFile(a, b string) bool {
 // file that holds one.
 func beginsPatch(name, text string) bool {
 	all := splitLines(strings.TrimLeft(text, " \n"))
-	if len(all) == 0 || slices.Contains([]string{".patch", ".diff"}, path.Ext(name)) {
+	if len(all) == 0 || holdsPatch(name) {
 		return false
 	}
 	return patchStart.MatchString(all[0]) || isFileHeader(all)
+}
+
+// holdsPatch reports whether a file of that name has a patch for its text.
+func holdsPatch(name string) bool {
+	return slices.Contains([]string{".patch", ".diff"}, path.Ext(name))
 }
 
 // newFile is the text of a file that a patch makes.
