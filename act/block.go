@@ -31,8 +31,6 @@ type match struct {
 	how      string // what had to be overlooked; empty for an exact match
 }
 
-const searchMark = "<<<<<<< SEARCH"
-
 var (
 	blockStart  = regexp.MustCompile(`^\s*(<{5,9} ?(SEARCH|ORIGINAL|OLD|HEAD)?:?|-{5,9} ?SEARCH)\s*$`)
 	blockMiddle = regexp.MustCompile(`^\s*={5,9}\s*$`)
