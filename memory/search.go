@@ -23,10 +23,14 @@ const (
 	defaultHits = 5
 	maxHits     = 50
 	// commonFloor is how many passages may always be ranked, which takes about
-	// 2 ms. Above 100 times as many, one in commonShare may be. Twice as many take
-	// twice the time, and of 100,000 no more labelled questions are answered.
+	// 2 ms. In a large store each of them takes longer, since the lists of its words
+	// are longer, and commonLarge may be: at 100,000 the slowest of 20 searches
+	// takes 24 ms with that, 28 ms with commonFloor. Of a very large one it is one in
+	// commonShare.
 	commonFloor = 1000
-	commonShare = 100
+	commonLarge = 700
+	commonShare = 200
+	largeStore  = 50_000
 	// tooCommon is the part of the newest passages above which a term is left out:
 	// one in ten. Without those terms as many labelled questions are answered.
 	tooCommon = 10
@@ -126,7 +130,10 @@ func (q *search) bounds(ctx context.Context) error {
 	// Each by itself: SQLite looks up one end of an index, not two at once.
 	err := q.db.QueryRowContext(ctx, "SELECT coalesce((SELECT min(id) FROM chunk"+where+"), 1), coalesce((SELECT max(id) FROM chunk"+where+"), 0)",
 		args...).Scan(&q.lo, &q.hi)
-	q.common = max(commonFloor, int(min(q.hi-q.lo, math.MaxInt32))/commonShare)
+	n := int(min(q.hi-q.lo, math.MaxInt32))
+	if q.common = commonFloor; n > largeStore {
+		q.common = max(commonLarge, n/commonShare)
+	}
 	return err
 }
 
