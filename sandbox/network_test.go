@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 	for _, tt := range []struct{ entry, yes, no string }{
 		{"pkg.go.dev", "pkg.go.dev:443", "x.pkg.go.dev:443 go.dev:443 apkg.go.dev:443 pkg.go.dev.evil.com:443 pkg.go.dev:8443 pkg.go.dev:80"},
 		{"PKG.Go.dev", "pkg.go.dev:443", ""},
-		{".golang.org", "golang.org:443 proxy.golang.org:443 a.b.golang.org:443", "evilgolang.org:443 golang.org.evil.com:443 org:443"},
+		{".golang.org", "golang.org:443 pkg.golang.org:443 a.b.golang.org:443", "evilgolang.org:443 golang.org.evil.com:443 org:443"},
 		{"a.example:8443", "a.example:8443", "a.example:443 b.example:8443"},
 		{".example.org:22", "example.org:22 x.example.org:22", "x.example.org:443"},
 		{"10.1.2.3", "10.1.2.3:443", "10.1.2.30:443 x.10.1.2.3:443"},

@@ -67,10 +67,10 @@ func TestWorkspaceOnlyNarrows(t *testing.T) {
 		{"[network]\nallow = [\"pkg.go.dev\"]\n", "[sandbox]\nnetwork = \"off\"\n", free},
 		{"[network]\nallow = [\"pkg.go.dev\"]\n", "[network]\nallow = []\n", free},
 		{"[network]\nallow = [\"pkg.go.dev\", \"x.org\"]\n", "[network]\nallow = [\"x.org\"]\n", free},
-		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"Proxy.golang.org\"]\n", free},
+		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"Pkg.golang.org\"]\n", free},
 		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"golang.org\"]\n", free},
 		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"evilgolang.org\"]\n", asks},
-		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"proxy.golang.org:8443\"]\n", asks},
+		{"[network]\nallow = [\".golang.org\"]\n", "[network]\nallow = [\"pkg.golang.org:8443\"]\n", asks},
 		{"[network]\nallow = [\"golang.org\"]\n", "[network]\nallow = [\".golang.org\"]\n", asks},
 		// What is listed and not reached today is reached with a flag tomorrow.
 		{"[sandbox]\nnetwork = \"off\"\n", "[network]\nallow = [\"evil.org\"]\n", asks},
