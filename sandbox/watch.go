@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The pace of the watchdogs. A look at the free space is one system call, and a fast disk takes 2 GB a second; a look at
+// The pace of the watchdogs. A look at the free space is one system call, and a page cache takes 5 GB a second; a look at
 // the memory reads a file for each process. What ends before the first look costs nothing.
 const (
-	paceDisk   = 50 * time.Millisecond
+	paceDisk   = 10 * time.Millisecond // 50 MB at most meanwhile; five times as long let a whole attack of 480 MB through
 	paceMemory = 250 * time.Millisecond
 	paceWalk   = 500 * time.Millisecond // and one at the files, a system call for each
 )

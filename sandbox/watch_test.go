@@ -22,7 +22,7 @@ func ticked(t *testing.T, w *watchdog, n int) (string, int) {
 	go func() { passed <- w.watch(ctx, ticks) }()
 	for i := 1; i <= n; i++ {
 		select {
-		case ticks <- w.began.Add(time.Duration(i) * paceDisk):
+		case ticks <- w.began.Add(time.Duration(i) * 50 * time.Millisecond):
 		case limit := <-passed:
 			return limit, i - 1
 		}
