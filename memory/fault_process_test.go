@@ -157,7 +157,7 @@ func TestLockIsHandedOn(t *testing.T) {
 // Fault 10: several processes with sessions of their own write to one database,
 // while some of them are halted for a time.
 func TestManyWriters(t *testing.T) {
-	const writers, each = 8, 60
+	const writers, each = 8, 500
 	path := temp(t) // which the first of them makes
 	var all []*child
 	for w := range writers {
