@@ -53,7 +53,7 @@ func (b Budget) layout(p Parts) []Message {
 	gone := leftOut(p)
 	for i, t := range p.Turns {
 		if t.User != "" { // a person's words stay, whatever is folded around them
-			msgs = append(msgs, Message{Role: RoleUser, Text: Neutral(Text("user", t.User)), ID: t.ID})
+			msgs = append(msgs, Message{Role: RoleUser, Text: Neutral(Text("user", Values{"Text": t.User})), ID: t.ID})
 			continue
 		}
 		if i < p.Folds.Dropped {

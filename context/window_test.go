@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 	small := Default
 	small.Window, small.Reserve = 3000, 1000
 	said := history(1, 100)
-	said = append(said, Turn{ID: "obs_2", Said: "I would now open the file.", Next: Text("no_call", map[string]string{"Example": "read a.go"})})
+	said = append(said, Turn{ID: "obs_2", Said: "I would now open the file.", Next: Text("no_call", Values{"Example": "read a.go"})})
 	cases := []struct {
 		name  string
 		b     Budget

@@ -75,7 +75,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 			return act.Result{Status: act.Failed, Output: r.gateFailed(g, got), Changed: res.Changed, Gates: res.Gates, Report: res.Report}
 		}
 	}
-	r.add(window.Turn{Call: call, Output: window.Text("finished", len(r.Gates))}, r.turned(res))
+	r.add(window.Turn{Call: call, Output: window.Text("finished", window.Values{"Gates": window.If(len(r.Gates) > 0)})}, r.turned(res))
 	return res
 }
 
@@ -105,7 +105,7 @@ func (r *run) gateFailed(g Gate, got act.Result) string {
 	}
 	files := r.concerned(got.Output + " " + r.outcome.Task)
 	r.shown = files != ""
-	return window.Text("gate_failed", map[string]string{
+	return window.Text("gate_failed", window.Values{
 		"Reason": reason,
 		"Output": strings.TrimSpace(window.Clip(got.Output, 1200, 500, 500, "")),
 		"Files":  files,

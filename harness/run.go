@@ -92,7 +92,7 @@ func (r *run) differ() []string { return union(r.before, r.changed()) }
 // command that must succeed in the end, a 1.5B model runs that command again and
 // again and changes nothing (docs/results.md). It learns of one when it fails.
 func prompt(task, facts string) string {
-	text := window.Text("task", map[string]any{"Task": task, "Facts": facts})
+	text := window.Text("task", window.Values{"Task": task, "Facts": facts})
 	return strings.ToValidUTF8(text, "\uFFFD") // a file name may be anything
 }
 
@@ -194,10 +194,10 @@ const maxIdle = 4
 // note adds the turn of call and the line that asks for the next step. Only
 // where done could be right does it name done: a small model takes the offer.
 func (r *run) note(call window.Call, res act.Result) {
-	next, data := "next", any(nil)
+	next, data := "next", window.Values(nil)
 	switch {
 	case r.failed:
-		next, data = "next_gate", r.shown
+		next, data = "next_gate", window.Values{"Shown": window.If(r.shown)}
 	case res.Broken:
 		next = "next_broken"
 	case res.Status != act.OK:
@@ -237,10 +237,10 @@ func (r *run) missed(reply window.Reply) {
 // repeated adds the turn of a call that was not run again.
 func (r *run) repeated(call window.Call, text string) {
 	was := r.results[same(call)]
-	out := window.Text(text, map[string]string{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
+	out := window.Text(text, window.Values{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", map[string]bool{"Failed": was.Status != act.OK, "Done": !r.failed && !r.broke})}, Turned{How: howRepeated})
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "Done": window.If(!r.failed && !r.broke)})}, Turned{How: howRepeated})
 }
 
 // add commits a turn to the log and to the window.

@@ -6,10 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"os"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -101,48 +102,87 @@ func writeRecords(w io.Writer, s memory.Session, records []memory.Record) error 
 }
 
 //go:embed export.html
-var page string
+var frame string
 
 // maxPage bounds what the texts of a page take, in bytes after they are escaped:
 // 200 steps are then well below 1 MB with what is around them.
 const maxPage = 800 << 10
 
-// A pageStep is a step as the page shows it.
-type pageStep struct {
-	N                       int
-	Cmd, Stdin, Said, Next  string
-	User, Output, Recovered string
-	Status                  int
-	MS                      int64
+// A page is a session as people read it, written piece by piece.
+type page struct {
+	strings.Builder
+	escaper
 }
 
-// writePage writes a page for people. html/template would make the binary a
-// quarter of a megabyte larger; what it knows more of than text/template, attributes
-// and scripts, the page has none of with a value in it. So every text is escaped
-// here, before the template gets it.
-func writePage(w io.Writer, s memory.Session, records []memory.Record) error {
-	t, err := template.New("page").Parse(page)
-	if err != nil {
-		return err
+// add writes before, the text escaped, and after, or nothing if text is empty.
+func (p *page) add(before, text, after string) {
+	if text != "" {
+		p.WriteString(before + p.text(text) + after)
 	}
+}
+
+// writePage writes a page for people. It uses no template package: each of the two
+// makes the binary at least 1.8 MB larger (see window.Text). The page has no
+// attributes or scripts with a value in them, so escaping its texts is all there is.
+func writePage(w io.Writer, s memory.Session, records []memory.Record) error {
 	var events []memory.Event
 	for _, r := range records {
 		events = append(events, r.Event)
 	}
 	h := harness.Replay(events)
-	e := escaper(min(maxPage/max(len(h.Turns), 1)/3, 20_000))
-	data := map[string]any{
-		"ID": e.text(s.ID), "Task": e.text(s.Task), "Model": e.text(h.Setup.Model), "Sandbox": e.text(h.Setup.Sandbox),
-		"Started": s.Started.Format(time.RFC3339), "Steps": e.steps(h), "Bad": len(h.Bad),
-		"Unknown": "", "Report": "", "Error": "", "End": "It has no end: it was running, or was killed.",
+	p := &page{escaper: escaper(min(maxPage/max(len(h.Turns), 1)/3, 20_000))}
+	p.add("<h1>", s.Task, "</h1>\n")
+	fmt.Fprintf(p, `<p class="dim">%s, %s`, p.text(s.ID), s.Started.Format(time.RFC3339))
+	p.add(", model ", h.Setup.Model, "")
+	p.add(", sandbox ", h.Setup.Sandbox, "")
+	p.WriteString("</p>\n")
+	for i := range h.Turns {
+		p.step(h, i)
 	}
+	p.end(h)
+	_, err := strings.NewReplacer("<!-- title -->", p.text(s.ID), "<!-- session -->", p.String()).WriteString(w, frame)
+	return err
+}
+
+// step writes turn i.
+func (p *page) step(h harness.History, i int) {
+	t, status := h.Turns[i], ""
+	if t.Status != 0 {
+		status = fmt.Sprintf(", status %d", t.Status)
+		p.WriteString(`<section class="bad">` + "\n")
+	} else {
+		p.WriteString("<section>\n")
+	}
+	defer p.WriteString("</section>\n")
+	if t.User != "" {
+		p.add("<h2>The user</h2>\n<pre>", t.User, "</pre>\n")
+		return
+	}
+	fmt.Fprintf(p, `<h2>%d <span class="dim">%d ms%s`, h.Steps[i].Step, h.Steps[i].MS, status)
+	p.add(", found as ", recovered(h, i), "")
+	p.WriteString("</span></h2>\n")
+	p.add("<pre>$ ", t.Call.Cmd, "</pre>\n")
+	p.add("<pre>", t.Call.Stdin, "</pre>\n")
+	p.add("<pre>", t.Said, "</pre>\n")
+	p.add(`<pre class="out">`, t.Output, "</pre>\n")
+	p.add(`<p class="dim">`, t.Next, "</p>\n")
+}
+
+// end writes how the session ended.
+func (p *page) end(h harness.History) {
 	if h.Unknown != nil {
-		data["Unknown"] = e.text(h.Unknown.Cmd)
+		p.add("<p>Begun, and without a result: <code>", h.Unknown.Cmd, "</code></p>\n")
 	}
-	if o := h.Outcome; o != nil {
-		data["End"], data["Report"], data["Error"] = e.text(lastLine(*o)), e.text(o.Report), e.text(o.Error)
+	if n := len(h.Bad); n > 0 {
+		fmt.Fprintf(p, "<p>%d events could not be read.</p>\n", n)
 	}
-	return t.Execute(w, data)
+	if h.Outcome == nil {
+		p.WriteString("<pre>It has no end: it was running, or was killed.</pre>\n")
+		return
+	}
+	p.add("<pre>", lastLine(*h.Outcome), "</pre>\n")
+	p.add("<p>", h.Outcome.Report, "</p>\n")
+	p.add("<p>", h.Outcome.Error, "</p>\n")
 }
 
 // An escaper makes text that HTML shows as it is, of at most so many bytes.
@@ -152,21 +192,10 @@ func (n escaper) text(text string) string {
 	text = printable(text)
 	all := ""
 	if len(text) <= int(n) {
-		all = template.HTMLEscapeString(text)
+		all = html.EscapeString(text)
 	}
 	for keep := int(n); all == "" && text != "" || len(all) > int(n) && keep > 100; keep /= 2 {
-		all = template.HTMLEscapeString(window.Clip(text, keep, keep/2, keep/3, ""))
+		all = html.EscapeString(window.Clip(text, keep, keep/2, keep/3, ""))
 	}
 	return all
-}
-
-func (n escaper) steps(h harness.History) []pageStep {
-	var steps []pageStep
-	for i, t := range h.Turns {
-		steps = append(steps, pageStep{
-			N: h.Steps[i].Step, Cmd: n.text(t.Call.Cmd), Stdin: n.text(t.Call.Stdin), Said: n.text(t.Said), User: n.text(t.User),
-			Output: n.text(t.Output), Next: n.text(t.Next), Status: t.Status, MS: h.Steps[i].MS, Recovered: n.text(recovered(h, i)),
-		})
-	}
-	return steps
 }

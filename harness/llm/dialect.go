@@ -249,9 +249,9 @@ func refuse(rep window.Reply, bad verdict, text string, commands []string) windo
 	case len(rep.Calls) > 0:
 		return rep
 	case bad == unknown:
-		return window.Reply{Miss: text, Nudge: window.Text("unknown_tool", map[string]string{"Example": wish(text, commands)})}
+		return window.Reply{Miss: text, Nudge: window.Text("unknown_tool", window.Values{"Example": wish(text, commands)})}
 	}
-	return window.Reply{Miss: text, Nudge: window.Text("broken", map[string]string{"Fault": faults[bad], "Example": example(commands)})}
+	return window.Reply{Miss: text, Nudge: window.Text("broken", window.Values{"Fault": faults[bad], "Example": example(commands)})}
 }
 
 // reading is a tool of another harness that reads a file.
@@ -278,7 +278,7 @@ var (
 // nudge is the text of that name. The example in it is a command that the
 // model has.
 func nudge(name string, commands []string) string {
-	return window.Text(name, map[string]string{"Example": example(commands)})
+	return window.Text(name, window.Values{"Example": example(commands)})
 }
 
 // example is a command that the model has.
