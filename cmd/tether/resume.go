@@ -246,7 +246,7 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 		return f.failed(ctx, p, nil, l.session.Task, err)
 	}
 	defer w.Close()
-	gates, err := f.gates(w)
+	gates, err := w.gates(f.skills)
 	if err != nil {
 		return f.failed(ctx, p, w, l.session.Task, err)
 	}

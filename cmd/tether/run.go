@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,41 +71,13 @@ func (f *runFlags) do(ctx context.Context, p *program, task string) (harness.Out
 	if err != nil {
 		return f.failed(ctx, p, nil, task, err)
 	}
-	w, err := open(ctx, p, c, f.dir, task)
-	if err != nil {
-		return f.failed(ctx, p, nil, task, err)
-	}
-	defer w.Close()
-	gates, err := f.gates(w)
-	if err != nil {
-		return f.failed(ctx, p, w, task, err)
-	}
-	model, err := openModel(ctx, p, c, w.Shell.Names())
-	if err != nil {
-		return f.failed(ctx, p, w, task, err)
-	}
-	defer model.Close()
-	a := w.agent(model, gates)
-	a.Notify = f.notify(p)
-	return a.Do(ctx, task)
+	j := job{Task: task, Dir: f.dir, Config: c, Skills: f.skills, Notify: f.notify(p), Model: ownModel(p)}
+	return j.do(ctx, p)
 }
 
-// failed tells the end of a run that could not begin. If there is a session
-// it ends with that.
+// failed is the end of a run that could not begin.
 func (f *runFlags) failed(ctx context.Context, p *program, w *workplace, task string, err error) (harness.Outcome, error) {
-	stop := cmp.Or(cancelledBy(ctx), stopOf(err))
-	out := harness.Failure(task, stop, err)
-	if _, usage := errors.AsType[usageError](err); usage {
-		out.Exit = 2
-	}
-	if w != nil {
-		out.Session, out.Sandbox, out.Network = w.Session.ID, string(w.Box.Policy().Profile), string(w.Box.Policy().Network)
-		err = errors.Join(err, harness.Abandon(ctx, w.Store, out.Session, out))
-	}
-	if tell := f.notify(p); tell != nil {
-		tell(harness.Event{V: 1, Type: harness.EventResult, Result: &out})
-	}
-	return out, err
+	return job{Task: task, Notify: f.notify(p)}.failed(ctx, w, err)
 }
 
 // settings is the configuration with the limits that the flags set.
@@ -165,23 +135,6 @@ func verifiable(lines []string) error {
 		return usagef("--verify is empty; give a command such as --verify \"go test ./...\"")
 	}
 	return nil
-}
-
-// gates are the lines of the settings, --verify among them, and of the skills.
-func (f *runFlags) gates(w *workplace) ([]harness.Gate, error) {
-	lines := slices.Clone(w.Config.Run.Verify)
-	for _, name := range f.skills {
-		s, ok := w.Skills.Get(name)
-		if !ok {
-			return nil, usagef("there is no skill %q\nlist them with: tether skill list", name)
-		}
-		lines = append(lines, s.Verify...)
-	}
-	var gates []harness.Gate
-	for _, line := range lines {
-		gates = append(gates, harness.Gate{Cmd: line})
-	}
-	return gates, nil
 }
 
 // notify is how the run is followed: JSON Lines, nothing, or the live view.
