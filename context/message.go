@@ -41,6 +41,9 @@ type Request struct {
 	// decoding is bound to one: done while a gate fails and nothing has changed,
 	// and the command of the call that Fresh is about.
 	Without []string
+	// Prose asks for text, as for a summary: no tool is offered, no schema binds
+	// the reply, and none of it is to be run.
+	Prose bool
 }
 
 // A Usage is what one reply cost, as its server reported it. Counts are in

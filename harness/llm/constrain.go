@@ -115,7 +115,7 @@ func (p prompt) speak() []spoken {
 				said[len(said)-1].content += "\n\n" + s.content // and others insist that the roles alternate
 				continue
 			}
-		case m.Role == window.RoleSystem && p.form != native:
+		case m.Role == window.RoleSystem && p.form != native && p.form != prose:
 			s.content += "\n" + window.Text("reply_form", nil)
 		case m.Role == window.RoleTool && (m.ID != open || m.ID == ""):
 			s.role, s.id = p.Result, ""

@@ -16,7 +16,12 @@ const (
 	native      form = "native"      // the tool act is offered; calls come as tool calls
 	constrained form = "constrained" // no tool; the reply is decoded under the schema
 	plain       form = "plain"       // neither: calls are read from text
+	prose       form = "prose"       // neither, and no call is asked for
 )
+
+// proseTokens bounds a reply of prose: a summary of 1,200 characters takes some
+// 400 tokens, and a model that thinks before it writes as many again.
+const proseTokens = 1024
 
 // freshTemperature is high enough that a model which would repeat itself does
 // not, and low enough that it still writes calls.
@@ -48,6 +53,9 @@ type prompt struct {
 // prompt settles how r is sent in the form f.
 func (w wiring) prompt(r window.Request, f form) prompt {
 	p := prompt{wiring: w, messages: r.Messages, form: f, fresh: r.Fresh, without: r.Without, stream: true}
+	if r.Prose {
+		p.form, p.MaxTokens = prose, min(p.MaxTokens, proseTokens)
+	}
 	if r.Fresh {
 		p.Temperature = max(freshTemperature, p.Temperature)
 		p.Seed += 1 + len(r.Messages) // another one at each turn, the same one in each repetition

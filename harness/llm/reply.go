@@ -32,7 +32,7 @@ func (m *Model) Reply(ctx context.Context, r window.Request, stream func(string)
 			continue
 		}
 		if err == nil {
-			m.learn(rep)
+			m.learn(t.request, rep)
 			rep.Partial = t.partial
 			return rep, nil
 		}
@@ -43,7 +43,7 @@ func (m *Model) Reply(ctx context.Context, r window.Request, stream func(string)
 			return window.Reply{Overflow: t.overflow(err), Partial: t.partial}, err
 		} else if !again {
 			rep = t.badTurn()
-			m.learn(rep)
+			m.learn(t.request, rep)
 			return rep, nil
 		}
 	}
@@ -83,6 +83,9 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	rep := Read(raw, t.cfg.Commands, t.cfg.Dialects...)
 	if p.form == constrained && rep.Recovered == dialectObject {
 		rep.Recovered = "" // the form that was asked for
+	}
+	if p.form == prose { // the whole text, whatever it looks like
+		rep.Text, rep.Miss, rep.Nudge = visible(strings.ToValidUTF8(raw.Content, "\uFFFD")), "", ""
 	}
 	if t.info.Server != "script" { // a script gives the same numbers each time
 		usage.FirstToken, usage.Total = s.first, time.Since(s.began)
@@ -194,7 +197,10 @@ const missLimit = 2
 
 // learn counts misses, and constrains a model that cannot call otherwise.
 // That changes the past once, and so costs one reading of the whole prompt.
-func (m *Model) learn(rep window.Reply) {
+func (m *Model) learn(r window.Request, rep window.Reply) {
+	if r.Prose {
+		return // it was not to hold a call
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
