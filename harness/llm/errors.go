@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -114,20 +115,50 @@ var (
 )
 
 // kinds are the words by which errors of each class are known. Servers reuse
-// the status codes freely (an overflow is 400 or 500), so the text decides;
-// the first match counts.
+// the status codes freely (an overflow is 400, 413, 422 or 500), so the text
+// decides; the first match counts.
 var kinds = []struct {
 	class Class
 	words *regexp.Regexp
 }{
-	{Overflow, regexp.MustCompile(`(?i)exceed_context_size|context.{0,10}(size|length|window)|prompt is too long|input length exceeds`)},
+	{Overflow, regexp.MustCompile(`(?i)exceed_context_size|context_length_exceeded|context.{0,10}(size|length|window|limit)` + // llama.cpp, OpenAI, LM Studio, sglang
+		`|prompt (is )?too long|input length exceeds|input (is|was) too long` + // Anthropic, Ollama
+		`|maximum model length|maximum allowed length` + // vLLM, sglang
+		`|tokens. must be <= \d|must be <= \d+\. given|must have less than \d+ tokens` + // TGI
+		`|n_keep.{0,20}n_ctx`)}, // LM Studio
 	{Tools, regexp.MustCompile(`(?i)does not support tools|requires --jinja`)},
 	{Loading, regexp.MustCompile(`(?i)loading model|model is loading`)},
 	{Format, regexp.MustCompile(`(?i)peg-native|parsing tool call|invalid diff|failed to parse (the )?(input|tool)|invalid tool call|unexpected end of json|cannot unmarshal`)},
 }
 
-// limit finds the size of the window in the text of an overflow.
-var limit = regexp.MustCompile(`(?i)context (?:size|length|window)[^0-9]{0,12}(\d+)|"n_ctx":\s*(\d+)`)
+// limits find the size of the window in the text of an overflow; the first match
+// counts. What a prompt was, or is too much by, must not be taken for it.
+var limits = []*regexp.Regexp{
+	regexp.MustCompile(`"n_ctx":\s*(\d+)`),
+	regexp.MustCompile(`n_ctx \((\d+)\)`),
+	regexp.MustCompile(`> (\d+)(?: maximum|, decrease)`), // Anthropic names what was asked first
+	regexp.MustCompile(`(?i)(?:context (?:size|length|window|limit)|model length|allowed length)(?:[\s(:=]|of|is|only)*(\d+)`),
+	regexp.MustCompile(`must be <= (\d+)`),
+	regexp.MustCompile(`less than (\d+) tokens`),
+}
+
+// minWindow is the least that is believed to be a window, in tokens: no server
+// holds less, and another number of its message may have been read.
+const minWindow = 64
+
+// limitIn is the size of the window that text names, else 0.
+func limitIn(text string) int {
+	for _, re := range limits {
+		m := re.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		if n, err := strconv.Atoi(m[1]); err == nil && n >= minWindow {
+			return n
+		}
+	}
+	return 0
+}
 
 // serverError gives an error's text its class. The text is shortened to what
 // fits a terminal: some servers answer with a page.
@@ -141,9 +172,7 @@ func serverError(status int, text string) *ServerError {
 	}
 	switch {
 	case e.Class == Overflow:
-		if m := limit.FindStringSubmatch(text); m != nil {
-			fmt.Sscan(m[1]+m[2], &e.Limit)
-		}
+		e.Limit = limitIn(text)
 	case e.Class == Other && status == 503:
 		e.Class = Loading
 	case e.Class == Other && (status == 401 || status == 403):
