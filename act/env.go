@@ -49,6 +49,8 @@ type outcome struct {
 	asked   bool
 	report  string
 	changed bool
+	recall  bool // it showed again what was said before
+	pin     bool // it is to stay in the window
 }
 
 // Say adds a closing sentence for the model. It comes after the content, on a

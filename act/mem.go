@@ -71,6 +71,7 @@ func memSearch(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return fmt.Errorf("search the memory: %w", err)
 	}
+	env.recall = len(hits) > 0
 	for _, h := range hits {
 		fmt.Fprintln(env.Out, hitLine(h, env.Session))
 	}
@@ -142,6 +143,7 @@ func memRecall(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", name, err)
 	}
+	env.recall = true
 	if rest == "" && (env.piped || len(o.Output) <= recallBytes) {
 		fmt.Fprint(env.Out, lines([]string{o.Output}))
 		env.Say("That is all of %s, %s", name, of(o))
@@ -211,6 +213,7 @@ func memNote(ctx context.Context, env *Env, key, rest string) error {
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", key, err)
 	}
+	env.recall = true
 	if rest == "" && (env.piped || len(n.Text) <= recallBytes) {
 		fmt.Fprint(env.Out, lines([]string{n.Text}))
 		env.Say("That is all of the note %s.", key)
@@ -225,6 +228,7 @@ func memNotes(ctx context.Context, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("list the notes: %w", err)
 	}
+	env.recall = len(notes) > 0
 	size := 0
 	for _, n := range notes {
 		size += len(n.Key) + len(n.Text)

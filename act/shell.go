@@ -22,6 +22,10 @@ type Result struct {
 	// Idle says that a file was to be written as it is: no effect, and often a
 	// copy of what the model was shown where it meant to change it.
 	Idle bool
+	// Recall says that the output is, or is made of, what was kept of earlier acts:
+	// a model that asked for it again would ask a third time if it were folded.
+	Recall bool
+	Pin    bool // the act is to stay in the window: mem pin
 	// Gates are the checks of a skill that the model took up: from here on done
 	// counts only if they succeed too.
 	Gates []string
@@ -107,6 +111,7 @@ func (p part) result() Result {
 	return Result{
 		Gates: p.gates, Found: p.found,
 		Status: p.status, Done: p.done, Asked: p.asked, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
+		Recall: p.recall, Pin: p.pin,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}
 }
@@ -165,13 +170,13 @@ func (s *Shell) rest(ctx context.Context, p plan, first part, depth int) part {
 		return first
 	case p.op == "|":
 		next := s.line(ctx, s.strip(p.rest), input{first.content, true}, depth+1)
-		next.changed = next.changed || first.changed
+		next.changed, next.recall = next.changed || first.changed, next.recall || first.recall
 		next.found = append(first.found, next.found...)
 		return next
 	}
 	next := s.line(ctx, s.strip(p.rest), input{}, depth+1)
 	next.content = lines(append(append([]string{first.content}, first.said...), next.content))
-	next.changed = next.changed || first.changed
+	next.changed, next.recall, next.pin = next.changed || first.changed, next.recall || first.recall, next.pin || first.pin
 	next.broken = next.broken || first.broken
 	next.found = append(first.found, next.found...)
 	return next

@@ -23,7 +23,7 @@ func (b Budget) Next(p Parts) Folds {
 	low := share(b.Usable(), b.Low)
 	for ; b.Mode == Batch && p.Folds.Folded < last && total > low; p.Folds.Folded++ {
 		t := p.Turns[p.Folds.Folded]
-		if t.User != "" {
+		if p.stays(p.Folds.Folded) {
 			continue
 		}
 		total -= b.Tokens(len(b.Observe(t))) - b.Tokens(len(b.shown(t, true)))
@@ -33,7 +33,7 @@ func (b Budget) Next(p Parts) Folds {
 	if total > share(b.Usable(), b.Fold) {
 		for ; p.Folds.Dropped < last && total > low; p.Folds.Dropped++ {
 			i := p.Folds.Dropped
-			if p.Turns[i].User != "" {
+			if t := p.Turns[i]; t.User != "" || p.pinned(i) || p.summary(i) >= 0 {
 				continue
 			}
 			said := p.Turns[i].said()
@@ -46,17 +46,13 @@ func (b Budget) Next(p Parts) Folds {
 
 // shown is the text of t's result in a window in which it is folded or not.
 func (b Budget) shown(t Turn, folded bool) string {
-	if folded && !t.recall() {
+	if folded && !t.Recall && !t.Pin {
 		return tombstone(t)
 	}
 	return b.Observe(t)
 }
 
 func share(n int, part float64) int { return int(float64(n) * part) }
-
-// recall says whether t brought folded text back. It is not folded again: a
-// model that asked for a thing twice would ask a third time.
-func (t Turn) recall() bool { return strings.HasPrefix(t.Call.Cmd, "mem recall ") }
 
 // tombstone is the line that stands for a folded observation. It says what
 // happened, in the past tense, and how to get it back.
@@ -74,11 +70,12 @@ func dropped(n int) string {
 	return fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", n)
 }
 
-// leftOut counts the turns that are dropped: what a person said never is.
+// leftOut counts the turns that are dropped: what a person said never is, nor what
+// is pinned.
 func leftOut(p Parts) int {
 	n := 0
-	for _, t := range p.Turns[:p.Folds.Dropped] {
-		if t.User == "" {
+	for i, t := range p.Turns[:p.Folds.Dropped] {
+		if t.User == "" && !p.pinned(i) && p.summary(i) < 0 {
 			n++
 		}
 	}

@@ -14,6 +14,8 @@ type Turn struct {
 	Output string // whole, as the log keeps it
 	Status int    // 0 ok; see package act
 	Next   string // the closing line, fixed when the turn was made
+	Recall bool   // Output is what the model asked to see again: it is not folded again
+	Pin    bool   // the model wants it to stay: the first eight do
 }
 
 // Parts is everything that could be shown, before it is cut to size.
@@ -22,6 +24,8 @@ type Parts struct {
 	Task   string
 	Turns  []Turn // oldest first
 	Folds  Folds  // how much of the past is out of sight
+
+	Summaries []Summary // in the order of their spans; no turn is in two
 }
 
 // Folds counts the oldest turns that are not shown as they were. Both numbers
@@ -52,11 +56,17 @@ func (b Budget) layout(p Parts) []Message {
 		Message{Role: RoleUser, Text: Neutral(p.Task)})
 	gone := leftOut(p)
 	for i, t := range p.Turns {
+		if n := p.summary(i); n >= 0 {
+			if i == p.Summaries[n].From { // no message of its own: every template knows the one before
+				msgs[len(msgs)-1].Text += "\n\n" + p.summarised(n)
+			}
+			continue
+		}
 		if t.User != "" { // a person's words stay, whatever is folded around them
 			msgs = append(msgs, Message{Role: RoleUser, Text: Neutral(Text("user", Values{"Text": t.User})), ID: t.ID})
 			continue
 		}
-		if i < p.Folds.Dropped {
+		if i < p.Folds.Dropped && !p.pinned(i) {
 			continue
 		}
 		text := b.shown(t, i < p.Folds.Folded)

@@ -151,7 +151,7 @@ func TestModes(t *testing.T) {
 // TestRecalled: what was asked for again is not folded again.
 func TestRecalled(t *testing.T) {
 	p := parts(history(6, 100))
-	p.Turns[0].Call.Cmd = "mem recall obs_9"
+	p.Turns[0].Recall = true
 	p.Folds = Folds{Folded: 4}
 	msgs := Default.Messages(p)
 	if strings.Contains(msgs[3].Text, "folded") || !strings.Contains(msgs[5].Text, "folded") {

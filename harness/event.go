@@ -16,7 +16,7 @@ type Event struct {
 	Cmd       string   `json:"cmd,omitempty"`       // act; gate: its command line
 	Stdin     string   `json:"stdin,omitempty"`     // act
 	Recovered string   `json:"recovered,omitempty"` // act: the dialect the call was found in
-	Obs       string   `json:"obs,omitempty"`       // observation
+	Obs       string   `json:"obs,omitempty"`       // observation; compact: the turns
 	Status    int      `json:"status"`              // observation, gate
 	Output    string   `json:"output,omitempty"`    // observation: as the model sees it; gate; warning
 	Changed   []string `json:"changed,omitempty"`   // gate: files it is made of that were changed
@@ -39,6 +39,7 @@ const (
 	EventObservation = "observation"
 	EventGate        = "gate"
 	EventCache       = "cache"
+	EventCompact     = "compact" // a summary stands for older turns
 	EventWarning     = "warning"
 	EventResult      = "result"
 )

@@ -68,6 +68,11 @@ type Sent struct {
 	Window  int `json:"window,omitempty"`
 	Reserve int `json:"reserve,omitempty"`
 
+	// Summaries is how many stand in the window. Summary is the span that this is a
+	// request for a summary of; nil: it is one for the next call.
+	Summaries int          `json:"summaries,omitempty"`
+	Summary   *window.Span `json:"summary,omitempty"`
+
 	Fresh bool `json:"fresh,omitempty"`
 	// Without are the commands that decoding was kept from.
 	Without []string `json:"without,omitempty"`
@@ -124,6 +129,9 @@ type Turned struct {
 	Report  string   `json:"report,omitempty"`  // of a done, also of one that a gate refused
 	Gates   []string `json:"gates,omitempty"`   // that it added
 	Seals   []Seal   `json:"seals,omitempty"`   // then: all that there are now
+	Recall  bool     `json:"recall,omitempty"`  // the observation is one of earlier ones
+	Pin     bool     `json:"pin,omitempty"`     // it stays in the window
+	Band    int      `json:"band,omitempty"`    // of the newest reminder that the window is nearly full, in percent
 	// What the shell remembers: where it is, and the files that it saw anew.
 	Dir  string            `json:"dir,omitempty"`
 	Seen map[string]string `json:"seen,omitempty"`

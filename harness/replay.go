@@ -25,6 +25,8 @@ type History struct {
 	Bad      []Bad        // events that could not be read
 	Asked    []Asked      // of the network, and what it answered
 
+	Compacted []Compacted // in order; one that could not be read has no turns
+
 	state
 	observed map[string]memory.Observation
 	orphan   string        // the observation of a command that has no turn yet
@@ -97,6 +99,8 @@ func (h *History) take(e memory.Event) error {
 		return err
 	case kindVain:
 		return h.vain(e.Body)
+	case kindCompact:
+		return h.compacted(e.Body)
 	case memory.KindObservation:
 		return h.observe(e.Body)
 	case kindTurn:
@@ -153,6 +157,7 @@ func (h *History) sent(body []byte) error {
 	err := json.Unmarshal(body, &s)
 	if err != nil && len(h.Sent) > 0 {
 		s = h.Sent[len(h.Sent)-1] // its folds can only have grown
+		s.Summary = nil
 	}
 	s.N, s.Wire = len(h.Sent)+1, h.Setup.Wire
 	if err != nil {
@@ -163,6 +168,9 @@ func (h *History) sent(body []byte) error {
 	}
 	h.Sent = append(h.Sent, s)
 	h.requests = len(h.Sent)
+	if s.Summary != nil {
+		h.tried = s.Summary.To
+	}
 	return err
 }
 
@@ -180,7 +188,7 @@ func (h *History) received(body []byte) error {
 		h.answered++
 	}
 	h.model = cmp.Or(r.Model, h.model)
-	if r.Error == "" && r.Overflow == 0 {
+	if r.Error == "" && r.Overflow == 0 && h.Sent[len(h.Sent)-1].Summary == nil {
 		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut}, h.Sent[len(h.Sent)-1].Fresh}
 	}
 	return nil
@@ -226,7 +234,7 @@ func (h *History) turn(body []byte) error {
 		o.Output = window.Text("lost", nil)
 	}
 	h.push(window.Turn{
-		ID: d.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: d.Said, Output: o.Output, Status: o.Status, Next: d.Next,
+		ID: d.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: d.Said, Output: o.Output, Status: o.Status, Next: d.Next, Recall: d.Recall, Pin: d.Pin,
 	}, d)
 	h.replayed(h.Turns[len(h.Turns)-1], d, h.gate)
 	for _, line := range d.Gates {
@@ -274,8 +282,14 @@ func (h *History) Window(n int) (window.Request, error) {
 	if s.Turns > len(h.Turns) {
 		return window.Request{}, fmt.Errorf("request %d shows %d turns and the log has %d", n, s.Turns, len(h.Turns))
 	}
-	p := window.Parts{System: h.Setup.System, Task: h.Setup.Prompt, Turns: h.Turns[:s.Turns], Folds: s.Folds}
-	return window.Request{Messages: s.budget(h.Setup.Budget).Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
+	p, b := h.parts(s), s.budget(h.Setup.Budget)
+	if s.Summary != nil {
+		if s.Summary.From < 0 || s.Summary.To <= s.Summary.From || s.Summary.To > len(p.Turns) {
+			return window.Request{}, fmt.Errorf("request %d: %w", n, errSpan)
+		}
+		return window.Request{Messages: b.Summarise(p, *s.Summary), Prose: true}, nil
+	}
+	return window.Request{Messages: b.Messages(p), Fresh: s.Fresh, Without: s.Without}, nil
 }
 
 // budget is b as it was when s was sent.

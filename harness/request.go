@@ -38,20 +38,35 @@ func narrowed(b window.Budget, limit, n int) window.Budget {
 // kind holds more, and a server that counts otherwise is not believed.
 const minBytes = 1
 
-// send sends the window of this moment and books what it cost.
+// send sends the window of this moment.
 func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
 	if stop := cancelled(ctx); stop != "" {
 		return window.Reply{}, context.Cause(ctx)
 	}
+	if err := r.compact(ctx); err != nil {
+		return window.Reply{}, err
+	}
 	r.parts.Folds = r.Budget.Next(r.parts)
-	msgs := r.Budget.Messages(r.parts)
+	req := window.Request{Messages: r.Budget.Messages(r.parts), Fresh: fresh, Without: without}
+	reply, err := r.exchange(ctx, Sent{Fresh: fresh, Without: without}, req)
+	if err == nil {
+		r.full(req.Messages, reply.Usage.Prompt)
+	}
+	return reply, err
+}
+
+// exchange sends a request and books what it cost. What of sent is true of every
+// request it fills in.
+func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (window.Reply, error) {
+	msgs := req.Messages
 	r.requests++
-	sent := Sent{N: r.requests, Step: r.steps, Turns: len(r.parts.Turns), Folds: r.parts.Folds, Bytes: r.Budget.Bytes, Window: r.Budget.Window, Reserve: r.Budget.Reserve, Fresh: fresh, Without: without}
+	sent.N, sent.Step, sent.Turns, sent.Folds, sent.Summaries = r.requests, r.steps, len(r.parts.Turns), r.parts.Folds, len(r.parts.Summaries)
+	sent.Bytes, sent.Window, sent.Reserve = r.Budget.Bytes, r.Budget.Window, r.Budget.Reserve
 	if err := r.log(ctx, kindRequest, sent); err != nil {
 		return window.Reply{}, err
 	}
 	r.tell(Event{Type: EventThink, N: r.steps})
-	reply, err := r.Model.Reply(ctx, window.Request{Messages: msgs, Fresh: fresh, Without: without}, nil)
+	reply, err := r.Model.Reply(ctx, req, nil)
 	if err != nil {
 		if reply.Partial != "" { // the error may be that of ctx
 			err = errors.Join(err, r.log(context.WithoutCancel(ctx), kindReply, Received{N: r.requests, Partial: reply.Partial, Error: err.Error()}))

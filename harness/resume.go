@@ -67,8 +67,8 @@ func (h *History) ByHand() bool {
 // Shape is the form in which calls were asked for last, in the words of
 // package llm.
 func (h *History) Shape() string {
-	for _, r := range slices.Backward(h.Received) {
-		if r.Shape != "" {
+	for i, r := range slices.Backward(h.Received) {
+		if r.Shape != "" && h.Sent[i].Summary == nil {
 			return r.Shape
 		}
 	}
@@ -78,7 +78,10 @@ func (h *History) Shape() string {
 // Misses is how many of the newest replies held no call.
 func (h *History) Misses() int {
 	n := 0
-	for _, r := range slices.Backward(h.Received) {
+	for i, r := range slices.Backward(h.Received) {
+		if h.Sent[i].Summary != nil {
+			continue
+		}
 		if len(r.Calls) > 0 {
 			break
 		}
@@ -204,10 +207,14 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	}
 	r.Budget = h.goOn(a.Budget)
 	r.Shell.Restore(r.shell)
-	r.parts = window.Parts{System: h.Setup.System, Task: h.Setup.Prompt, Turns: h.Turns}
+	left := Sent{Turns: len(h.Turns), Summaries: len(h.Compacted)}
 	if n := len(h.Sent); n > 0 {
-		r.parts.Folds = h.Sent[n-1].Folds
+		left.Folds = h.Sent[n-1].Folds
+		if req, err := h.Window(n); err == nil && n == len(h.Received) {
+			r.full(req.Messages, h.Received[n-1].Prompt)
+		}
 	}
+	r.parts = h.parts(left)
 	if err := r.sealAgain(h); err != nil {
 		return r, err
 	}

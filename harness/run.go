@@ -26,6 +26,7 @@ type run struct {
 	tree    func() string   // is another one when files of the workspace have changed
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
+	used    int             // percent of the window that the newest request filled
 	logErr  error           // of an effect that could not be recorded
 }
 
@@ -220,7 +221,7 @@ func (r *run) wait(call window.Call, res act.Result) Stop {
 
 // turned is what the log must know of a call that was run.
 func (r *run) turned(res act.Result) Turned {
-	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates}
+	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates, Recall: res.Recall, Pin: res.Pin}
 }
 
 // missed adds a turn in which the model made no call that could be run.
@@ -251,6 +252,7 @@ func (r *run) add(t window.Turn, d Turned) {
 	for _, s := range []*string{&t.Output, &t.Said, &t.Call.Cmd, &t.Call.Stdin} {
 		*s = r.Store.Redact(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
+	t.Recall, t.Pin, t.Next = d.Recall, d.Pin, r.remind(t.Next)
 	r.parts.Turns = append(r.parts.Turns, t)
 	// The effect has happened: it is recorded even if the run was just
 	// interrupted.
@@ -274,7 +276,7 @@ func (r *run) keep(ctx context.Context, t window.Turn, d Turned) error {
 
 // complete is d with what t and the run know.
 func (r *run) complete(t window.Turn, d Turned) Turned {
-	d.Obs, d.Said, d.Next, d.Step = t.ID, t.Said, t.Next, r.steps
+	d.Obs, d.Said, d.Next, d.Step, d.Band = t.ID, t.Said, t.Next, r.steps, r.band
 	now := r.Shell.State()
 	d.Dir, d.Seen = now.Dir, news(r.shell, now)
 	if len(d.Gates) > 0 {

@@ -27,6 +27,8 @@ type state struct {
 	tries    int  // of the gates
 	done     bool // every gate passed
 	report   string
+	tried    int    // turns before this place are summarised, or were tried to be
+	band     int    // of the newest reminder that the window is nearly full
 	model    string // who answered last, in the words of its server
 	// pending is a reply that came and of which nothing was run yet. A kill there
 	// loses no reply.
@@ -77,7 +79,7 @@ func (s *state) lost() {
 // replayed books a turn of the log. gate says that a gate failed in it: then
 // its observation is the gate's, and the command itself had succeeded.
 func (s *state) replayed(t window.Turn, d Turned, gate bool) {
-	s.steps = max(s.steps, d.Step)
+	s.steps, s.band = max(s.steps, d.Step), max(s.band, d.Band)
 	s.remember(d)
 	switch d.How {
 	case howMissed:

@@ -112,7 +112,7 @@ func showWindow(p *program, h harness.History, n int, text bool) error {
 // lastForm is the form of the newest request up to n that got a reply, or else
 // of the newest of all.
 func lastForm(h *harness.History, n int) string {
-	before := harness.History{Received: h.Received[:min(n, len(h.Received))]}
+	before := harness.History{Sent: h.Sent, Received: h.Received[:min(n, len(h.Received))]}
 	form, _, _ := strings.Cut(cmp.Or(before.Shape(), h.Shape()), " ")
 	return form
 }
