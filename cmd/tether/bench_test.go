@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestWilson compares with values of the formula that are worked out elsewhere:
+// the interval of Wilson's paper for n = 10, and its ends.
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		k, n      int
+		low, high float64
+	}{
+		{0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {5, 10, 0.2366, 0.7634}, {9, 12, 0.4677, 0.9111}, {1, 1, 0.2065, 1}, {0, 0, 0, 1},
+	} {
+		low, high := wilson(c.k, c.n)
+		if math.Abs(low-c.low) > 0.0001 || math.Abs(high-c.high) > 0.0001 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+}
+
+// TestPlot: well-formed, the words are text, and a name cannot leave its place.
+func TestPlot(t *testing.T) {
+	text := plot{Title: "a <b> & \"c\"", Note: "n", Bars: []plotBar{{Label: "</text><script>", Value: 3, Low: 1, High: 4, Text: "3 of 4"}, {Label: "none"}}}.svg()
+	d := xml.NewDecoder(strings.NewReader(text))
+	words, rects := "", 0
+	for {
+		tok, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			if tok.Name.Local == "script" {
+				t.Error("a label became an element")
+			}
+			if tok.Name.Local == "rect" {
+				rects++
+			}
+		case xml.CharData:
+			words += string(tok)
+		}
+	}
+	for _, want := range []string{`a <b> & "c"`, "</text><script>", "3 of 4", "none", "prefers-color-scheme:dark"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the plot has no text %q", want)
+		}
+	}
+	if rects != 4 {
+		t.Errorf("%d rectangles, want two for each of two bars", rects)
+	}
+	// The longest bar is as long as its place; what is above it is not drawn beyond.
+	if got := (plot{Max: 1, Bars: []plotBar{{Value: 2}}}).svg(); !strings.Contains(got, fmt.Sprintf(`width="%d.0"`, barWidth)) {
+		t.Errorf("a value above the largest is not a full bar:\n%s", got)
+	}
+}
+
+// A counting server is one that counts tokens by words and keeps the newest
+// prompt, as llama-server does.
+type countingServer struct {
+	mu   sync.Mutex
+	last []string
+	held bool // it keeps prompts
+}
+
+func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/props") {
+		fmt.Fprint(w, `{"default_generation_settings":{"n_ctx":8192},"total_slots":1,"model_path":"fake.gguf","chat_template":"tool_calls"}`)
+		return
+	}
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var req struct{ Messages []struct{ Content string } }
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var words []string
+	for _, m := range req.Messages {
+		words = append(words, strings.Fields(m.Content)...)
+	}
+	same := 0
+	for s.held && same < len(words)-1 && same < len(s.last) && s.last[same] == words[same] {
+		same++
+	}
+	s.last = words
+	fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"and so on\"}}]}\n\n")
+	fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":48,\"prompt_tokens_details\":{\"cached_tokens\":%d}}}\n\ndata: [DONE]\n\n", len(words), same)
+}
+
+// TestBenchSpeed: a server that keeps what it has read is told from one that
+// does not.
+func TestBenchSpeed(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		srv := httptest.NewServer(&countingServer{held: held})
+		rows := speedRows(t, srv.URL)
+		srv.Close()
+		if len(rows) != 2 {
+			t.Fatalf("%d rows, want 2", len(rows))
+		}
+		for i, size := range []int{128, 512} {
+			r := rows[i]
+			if math.Abs(float64(r.Prompt-size)) > 32 || r.Prefill <= 0 || r.Decode <= 0 {
+				t.Errorf("size %d: %+v", size, r)
+			}
+			if want := map[bool]string{true: "works", false: "no"}[held]; r.keeps() != want {
+				t.Errorf("held %v: the cache is told as %q, want %q: %+v", held, r.keeps(), want, r)
+			}
+			if held && (r.Again.Cached != r.Prompt-1 || r.Tail.Cached >= r.Again.Cached) {
+				t.Errorf("again %d cached, with another end %d, of %d", r.Again.Cached, r.Tail.Cached, r.Prompt)
+			}
+		}
+	}
+}
+
+// speedRows are the rows of bench speed against the server at url.
+func speedRows(t *testing.T, url string) []speedRow {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := &program{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: benchHome(t.TempDir())}
+	if status := p.main(context.Background(), []string{"bench", "speed", "-m", "llama/@" + url, "--sizes", "128,512", "--json"}); status != 0 {
+		t.Fatalf("status %d\n%s", status, errs.String())
+	}
+	var rows []speedRow
+	for line := range strings.Lines(out.String()) {
+		var r speedRow
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// benchHome is an environment in which everything of tether's is in dir.
+func benchHome(dir string) func(string) string {
+	return func(name string) string {
+		switch name {
+		case "HOME", "TETHER_STATE":
+			return dir
+		case "PATH":
+			return os.Getenv("PATH")
+		}
+		return ""
+	}
+}
