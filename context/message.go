@@ -72,6 +72,9 @@ type Reply struct {
 	// the server's window holds: the size of that window in tokens. It is for the
 	// caller to fold and ask again.
 	Overflow int
+	// Window is set where the server turned out to hold fewer tokens than it was
+	// asked for: so many.
+	Window int
 	// Sent is the SHA-256 of the request's body in hex, and Shape the form in
 	// which the calls were asked for: with them the log can show the request
 	// again byte for byte and tell that it is the same.

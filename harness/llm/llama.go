@@ -45,7 +45,7 @@ func openLlama(ctx context.Context, c Config, url, name string) (*Model, error) 
 		count: func(ctx context.Context, text string) (int, error) { return o.tokens(ctx, url, text) },
 		info: Info{
 			Name: "llama/" + served + "@" + url, Server: "llama-server", Version: p.Build,
-			Window: o.slot(ctx, url, p), Native: p.native(),
+			Window: o.window(ctx, c, url, p), Native: p.native(),
 		},
 	}, nil
 }
@@ -80,10 +80,20 @@ func (p props) native() bool {
 	return strings.Contains(p.Template, "tool_calls")
 }
 
+// window is what one request and its reply may hold together, in tokens: the
+// slot's, and never more than the model was trained for.
+func (o *openai) window(ctx context.Context, c Config, url string, p props) int {
+	n := o.slot(ctx, c, url, p)
+	if t := o.trained(ctx, url); t > 0 && t < n {
+		return t
+	}
+	return n
+}
+
 // slot is the window of one request in tokens. The number in /props has meant
 // the whole server's and one slot's; the list of slots is clear, where it may
 // be read. Else the smaller one is taken: an overflow costs more than a fold.
-func (o *openai) slot(ctx context.Context, url string, p props) int {
+func (o *openai) slot(ctx context.Context, c Config, url string, p props) int {
 	var slots []struct {
 		Window int `json:"n_ctx"`
 	}
@@ -91,7 +101,28 @@ func (o *openai) slot(ctx context.Context, url string, p props) int {
 	if err == nil && json.Unmarshal(body, &slots) == nil && len(slots) > 0 && slots[0].Window > 0 {
 		return slots[0].Window
 	}
-	return p.Defaults.Window / max(p.Slots, 1)
+	n := p.Defaults.Window / max(p.Slots, 1)
+	if p.Slots > 1 {
+		c.Log(fmt.Sprintf("the server does not say how much each of its %d slots holds; taken to be %d tokens", p.Slots, n))
+	}
+	return n
+}
+
+// trained is the window that the served model was trained for; 0 if it is not
+// told.
+func (o *openai) trained(ctx context.Context, url string) int {
+	var list struct {
+		Data []struct {
+			Meta struct {
+				Trained int `json:"n_ctx_train"`
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	_, body, err := probe(ctx, o.rt, url+"/v1/models", "")
+	if err != nil || json.Unmarshal(body, &list) != nil || len(list.Data) == 0 {
+		return 0
+	}
+	return list.Data[0].Meta.Trained
 }
 
 // tokens counts the tokens of text.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ollama/ollama/api"
@@ -29,6 +30,7 @@ type ollama struct {
 	rt      http.RoundTripper
 	name    string
 	version string
+	loaded  atomic.Bool // with how large a window was asked
 }
 
 // newOllama returns the protocol if a server answers.
@@ -225,6 +227,7 @@ func (o *ollama) send(ctx context.Context, req any, s *sink) (Raw, window.Usage,
 	switch {
 	case err == nil && s.finish != "":
 		usage.Cached = cached(wire.last)
+		s.holds = o.holds(ctx, req.(*api.ChatRequest))
 		return s.raw(), usage, nil
 	case wire.err != nil:
 		return Raw{}, usage, &CutError{wire.err}
@@ -234,6 +237,28 @@ func (o *ollama) send(ctx context.Context, req any, s *sink) (Raw, window.Usage,
 		return Raw{}, usage, serverError(wire.status, http.StatusText(wire.status))
 	}
 	return Raw{}, usage, &CutError{errNoEnd}
+}
+
+// holds is the window in tokens with which the server has loaded the model, if
+// that is less than req asked for, else 0. A server takes less where the memory
+// of its machine is short, and then cuts what is longer. It is asked once, after
+// a reply, when the model is loaded for certain.
+func (o *ollama) holds(ctx context.Context, req *api.ChatRequest) int {
+	if o.loaded.Swap(true) {
+		return 0
+	}
+	status, body, err := probe(ctx, o.rt, o.url+"/api/ps", "")
+	var ps api.ProcessResponse
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &ps) != nil {
+		return 0 // an older server does not say
+	}
+	asked, _ := req.Options["num_ctx"].(int)
+	for _, m := range ps.Models {
+		if (m.Name == o.name || m.Model == o.name || m.Name == o.name+":latest") && m.ContextLength >= minWindow && m.ContextLength < asked {
+			return m.ContextLength
+		}
+	}
+	return 0
 }
 
 // frame takes one frame of a reply.

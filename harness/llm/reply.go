@@ -90,6 +90,10 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	if t.info.Server != "script" { // a script gives the same numbers each time
 		usage.FirstToken, usage.Total = s.first, time.Since(s.began)
 	}
+	if s.holds > 0 {
+		t.narrow(s.holds)
+		rep.Window = s.holds
+	}
 	sum := sha256.Sum256(body)
 	rep.Usage, rep.Sent, rep.Shape, rep.Model = usage, hex.EncodeToString(sum[:]), p.shape(), s.model
 	return rep, nil

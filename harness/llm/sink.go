@@ -33,6 +33,7 @@ type sink struct {
 	slot              map[int]int // the protocol's index of a call → its place in calls
 	finish            string
 	model             string // who answers, in the words of the server
+	holds             int    // tokens that the server turned out to hold, if fewer than it was asked for
 }
 
 // mark notes that the model has begun to write.
