@@ -60,8 +60,9 @@ func (b Budget) Spans(p Parts, from int) []Span {
 	before, target := total, share(b.Usable(), compactTo)
 	var spans []Span
 	open, begun := Span{}, 0
-	end := func() { // of the open span; one that wins nothing is none
-		if open.To > open.From && total < begun {
+	sum := b.Tokens(b.summaryBytes())
+	end := func() { // of the open span; one that wins less than its summary takes is none
+		if total < begun-sum {
 			spans = append(spans, open)
 		} else {
 			total = begun
@@ -77,7 +78,7 @@ func (b Budget) Spans(p Parts, from int) []Span {
 			continue
 		case open.To == 0:
 			open, begun = Span{i, i}, total
-			total += b.Tokens(b.summaryBytes())
+			total += sum
 		}
 		open.To++
 		total -= b.turnCost(p, i)
@@ -169,7 +170,7 @@ func (b Budget) Summarise(p Parts, s Span) []Message {
 	for limit := maxStep / 2; b.cost(msgs) > b.Usable() && limit >= minStep; limit /= 2 {
 		msgs = b.asked(p, s, limit)
 	}
-	for cut := 8; b.cost(msgs) > b.Usable() && cut > 0; cut-- {
+	for cut := 40; b.cost(msgs) > b.Usable() && cut > 0; cut-- { // each takes a quarter
 		n := utf8.RuneCountInString(msgs[1].Text)
 		msgs[1].Text = Clip(msgs[1].Text, n*3/4, n*3/8, n*3/8, "")
 	}
