@@ -51,14 +51,15 @@ var Default = Budget{
 	Tail:  900,
 }
 
-// perMessage is what a chat template puts around one message, in tokens:
-// 5 to 9 on the nine templates looked at.
-const perMessage = 8
+// ReserveOf is the part of a window of so many tokens that is kept free for the
+// reply where reserve is wanted: never more than a third, or nothing of the past
+// would fit into a small window.
+func ReserveOf(window, reserve int) int { return min(reserve, window/3) }
 
 // Usable is the number of tokens that a prompt may fill.
-func (b Budget) Usable() int { return max(b.Window-b.Reserve, 512) }
+func (b Budget) Usable() int { return max(b.Window-ReserveOf(b.Window, b.Reserve), 1) }
 
-// Tokens estimates the tokens of n bytes of text.
+// Tokens estimates the tokens of n bytes of plain text; Weight gives those of any.
 func (b Budget) Tokens(n int) int {
 	per := b.Bytes
 	if per <= 0 {
@@ -67,13 +68,53 @@ func (b Budget) Tokens(n int) int {
 	return int(float64(n)/per) + 1
 }
 
-// Calibrate corrects the bytes per token after a reply: a request of n bytes
-// was counted as tokens by its server. It moves half way to what was seen, so
-// that one odd reply does not tip the fold, and stays within 1.5 and 6.
-func (b *Budget) Calibrate(n, tokens int) {
-	if n < 400 || tokens <= 0 {
+// Bounds of the bytes per token, in weighed bytes. Text of any kind has more than
+// the least. A count that comes to more than maxSeen is not of the whole prompt: some
+// servers count only what they had not cached.
+const (
+	minBytes = 1.0
+	maxBytes = 6.0
+	maxSeen  = 9.0
+)
+
+// Calibrate corrects the bytes per token after a reply: a request of msgs was
+// counted as tokens by its server. A token that holds less than was thought is
+// believed at once, since too long a request costs most; one that holds more moves
+// the number half way, so that one odd reply does not put off the fold.
+func (b *Budget) Calibrate(msgs []Message, tokens int) {
+	l := massOf(msgs)
+	text := tokens - perMessage*l.msgs - perRequest
+	if l.bytes < 400 || text <= 0 {
 		return
 	}
-	seen := float64(n) / float64(tokens)
-	b.Bytes = min(max((b.Bytes+seen)/2, 1.5), 6)
+	seen := float64(l.bytes) / float64(text)
+	switch {
+	case seen > maxSeen:
+	case seen < b.Bytes:
+		b.Bytes = max(seen, minBytes)
+	default:
+		b.Bytes = (b.Bytes + min(seen, maxBytes)) / 2
+	}
+}
+
+// Narrowed takes the word of a server that its window is limit tokens, and that
+// msgs are more.
+func (b Budget) Narrowed(limit int, msgs []Message) Budget {
+	b.Window = min(b.Window, limit)
+	l := massOf(msgs)
+	if text := limit - perMessage*l.msgs - perRequest; text > 0 {
+		b.Bytes = min(b.Bytes, max(float64(l.bytes)/float64(text), minBytes))
+	}
+	return b
+}
+
+// Fits says how many tokens the words take that are never folded (the task, and
+// what a person says in its middle), and how many they may: half of what the system
+// prompt leaves, so that the other half is for the work.
+func (b Budget) Fits(system string, words ...string) (need, have int) {
+	n := 0
+	for _, w := range words {
+		n += Weight(w)
+	}
+	return b.Tokens(n), max(b.Usable()-b.tokens(mass{Weight(system), 2}), 0) / 2
 }

@@ -96,13 +96,13 @@ func (b Budget) Spans(p Parts, from int) []Span {
 
 // turnCost estimates the tokens of turn i as p shows it.
 func (b Budget) turnCost(p Parts, i int) int {
-	said := p.Turns[i].said()
-	return 2*perMessage + b.Tokens(said.size()) + b.Tokens(len(b.shown(p.Turns[i], i < p.Folds.Folded)))
+	m := massOf(b.turn(p, i))
+	return b.Tokens(m.bytes) + perMessage*m.msgs
 }
 
-// summaryBytes is the longest text of a summary within b, with what stands around
+// summaryBytes is what the longest summary within b weighs, with what stands around
 // it.
-func (b Budget) summaryBytes() int { return b.summaryChars() + 200 }
+func (b Budget) summaryBytes() int { return b.summaryChars()*5/4 + 250 }
 
 // summaryChars is the longest summary: a sixteenth of the window, at three
 // characters a token.

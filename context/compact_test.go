@@ -130,14 +130,14 @@ func legal(t *testing.T, b Budget, p Parts) {
 func TestSpansBoundary(t *testing.T) {
 	b := Default
 	b.Window, b.Reserve = 8000, 1000
-	p := parts(history(14, 1000))
+	p := parts(history(20, 450))
 	spans := b.Spans(p, 0)
-	if len(spans) != 1 || spans[0].From != 0 || spans[0].To == 12 {
+	if len(spans) != 1 || spans[0].From != 0 || spans[0].To == 18 {
 		t.Fatalf("%v, want a span from the first turn that leaves more than the newest two", spans)
 	}
 	target := share(b.Usable(), compactTo)
 	left := func(to int) int {
-		p.Summaries = []Summary{{Span{0, to}, strings.Repeat("a", b.summaryBytes()-180)}}
+		p.Summaries = []Summary{{Span{0, to}, strings.Repeat("a", b.summaryBytes()-250)}}
 		defer func() { p.Summaries = nil }()
 		return b.cost(b.layout(p))
 	}
@@ -158,7 +158,7 @@ func TestSpansBoundary(t *testing.T) {
 func TestSpansCountWhatIsNew(t *testing.T) {
 	b := Default
 	b.Elide, b.Head, b.Tail = 40_000, 20_000, 20_000
-	p := parts(history(9, 1100))
+	p := parts(history(9, 700))
 	if spans := b.Spans(p, 0); spans != nil {
 		t.Fatalf("%v of a small window", spans)
 	}

@@ -10,46 +10,144 @@ import (
 // Next says which folds the next window of p needs. In Batch mode nothing
 // happens until the window is b.Fold full; then the oldest turns are folded,
 // and if that is not enough dropped, until it is b.Low full or only the
-// newest b.Keep are left.
+// newest b.Keep are left. What is asked again of its own result stays as it is.
 func (b Budget) Next(p Parts) Folds {
+	w := b.ledger(p)
 	last := max(len(p.Turns)-b.Keep, 0) // turns that may be folded
-	if b.Mode == EveryTurn {
-		p.Folds.Folded = max(p.Folds.Folded, last)
-	}
-	total := b.cost(b.layout(p))
-	if total <= share(b.Usable(), b.Fold) {
-		return p.Folds
-	}
-	low := share(b.Usable(), b.Low)
-	for ; b.Mode == Batch && p.Folds.Folded < last && total > low; p.Folds.Folded++ {
-		t := p.Turns[p.Folds.Folded]
-		if p.stays(p.Folds.Folded) {
-			continue
-		}
-		total -= b.Tokens(len(b.Observe(t))) - b.Tokens(len(b.shown(t, true)))
+	high, low := share(b.Usable(), b.Fold), share(b.Usable(), b.Low)
+	full := w.tokens() > high
+	for f := w.folds(); f.Folded < last && (b.Mode == EveryTurn || b.Mode == Batch && full && w.tokens() > low); {
+		w.step(&f.Folded)
 	}
 	// Tombstones keep the calls. A history of large writes can still be too
 	// much, and then its oldest turns go as a whole.
-	if total > share(b.Usable(), b.Fold) {
-		for ; p.Folds.Dropped < last && total > low; p.Folds.Dropped++ {
-			i := p.Folds.Dropped
-			if t := p.Turns[i]; t.User != "" || p.pinned(i) || p.summary(i) >= 0 {
-				continue
-			}
-			said := p.Turns[i].said()
-			total -= 2*perMessage + b.Tokens(said.size()) + b.Tokens(len(b.shown(p.Turns[i], i < p.Folds.Folded)))
+	if w.tokens() > high {
+		for f := w.folds(); f.Dropped < last && w.tokens() > low; {
+			w.step(&f.Dropped)
 		}
 	}
-	p.Folds.Folded = max(p.Folds.Folded, p.Folds.Dropped)
-	return p.Folds
+	w.fit()
+	f := *w.folds()
+	f.Folded = max(f.Folded, f.Dropped)
+	return f
 }
 
-// shown is the text of t's result in a window in which it is folded or not.
-func (b Budget) shown(t Turn, folded bool) string {
-	if folded && !t.Recall && !t.Pin {
-		return tombstone(t)
+// A ledger is a window on the scales, while it is folded.
+type ledger struct {
+	budget Budget
+	parts  Parts
+	turns  []shownTurn
+	mass   mass
+}
+
+// A shownTurn is what the window shows of one turn: its messages, and the summary
+// that begins with it.
+type shownTurn struct {
+	aside string
+	msgs  []Message
+	mass  mass
+}
+
+// ledger weighs the window of p.
+func (b Budget) ledger(p Parts) *ledger {
+	p.Folds = p.Folds.within(len(p.Turns))
+	w := &ledger{budget: b, parts: p, turns: make([]shownTurn, len(p.Turns))}
+	w.mass = massOf(b.head(p))
+	for i := range p.Turns {
+		w.look(i)
 	}
-	return b.Observe(t)
+	return w
+}
+
+// within is f for a history of n turns.
+func (f Folds) within(n int) Folds {
+	for _, v := range []*int{&f.Folded, &f.Dropped, &f.Short, &f.Forced} {
+		*v = min(max(*v, 0), n)
+	}
+	return f
+}
+
+func (w *ledger) folds() *Folds { return &w.parts.Folds }
+
+// look weighs turn i anew.
+func (w *ledger) look(i int) {
+	t := shownTurn{aside: w.parts.aside(i), msgs: w.budget.turn(w.parts, i)}
+	t.mass = massOf(t.msgs)
+	t.mass.bytes += Weight(t.aside)
+	w.mass = w.mass.minus(w.turns[i].mass).plus(t.mass)
+	w.turns[i] = t
+}
+
+// step moves a border of the folds over one more turn.
+func (w *ledger) step(border *int) {
+	*border++
+	w.look(*border - 1)
+}
+
+// messages is the window.
+func (w *ledger) messages() []Message {
+	msgs := w.budget.head(w.parts)
+	if text := w.parts.dropped(); text != "" { // the task is the message before them
+		msgs[1].Text += "\n\n" + text
+	}
+	for _, t := range w.turns {
+		msgs[len(msgs)-1].Text += t.aside // no message of its own: every template knows the one before
+		msgs = append(msgs, t.msgs...)
+	}
+	return msgs
+}
+
+// Room for the line that counts what is left out, and for the one that tells the
+// last of it, weighed.
+const (
+	leftOutRoom = 120
+	forcedRoom  = 700
+)
+
+// tokens estimates the tokens of the window. The lines about what is left out are
+// taken at their longest: so the estimate moves only with what is folded.
+func (w *ledger) tokens() int {
+	l := w.mass
+	l.bytes += leftOutRoom
+	if w.parts.Folds.Forced > 0 {
+		l.bytes += forcedRoom
+	}
+	return w.budget.tokens(l)
+}
+
+// fit folds on until the window fits, whatever it holds: first the results of the
+// oldest turns lose all but their ends, then turns go, the newest last, and with
+// them what is pinned. What a person said stays.
+func (w *ledger) fit() {
+	usable, n := w.budget.Usable(), len(w.parts.Turns)
+	for f := w.folds(); f.Short < n && w.tokens() > usable; {
+		w.step(&f.Short)
+	}
+	for f := w.folds(); f.Forced < n && w.tokens() > usable; {
+		w.step(&f.Forced)
+	}
+}
+
+// Ends that are left of a result in a window that is too small, in characters.
+const shortEnd = 110
+
+// shown is the text of turn i's result. One that is shorter than the line that would
+// stand for it stays.
+func (b Budget) shown(p Parts, i int) string {
+	t := p.Turns[i]
+	if i < p.Folds.Short {
+		b.Elide, b.Head, b.Tail = 3*shortEnd, shortEnd, shortEnd
+	}
+	if i >= p.Folds.Folded || t.Recall || p.pinned(i) {
+		return b.Observe(t)
+	}
+	line := tombstone(t)
+	if len(t.Output) < len(line) {
+		if text := b.Observe(t); Weight(text) <= Weight(line) {
+			return text
+		}
+	}
+	return line
 }
 
 func share(n int, part float64) int { return int(float64(n) * part) }
@@ -65,21 +163,41 @@ func tombstone(t Turn) string {
 		t.ID, how, Neutral(firstLine(t.Call.Cmd, 60)), commas(utf8.RuneCountInString(t.Output)), t.ID)
 }
 
-// dropped is the line that stands for n turns that are left out altogether.
-func dropped(n int) string {
-	return fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", n)
+// dropped is what stands for the turns that are left out altogether, or "". Where
+// even the newest had to go it tells the last of them, or the model would do it again.
+func (p Parts) dropped() string {
+	n := leftOut(p)
+	if n == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("[%d older steps are not shown | use `mem search <query>`]", n)
+	if i := p.Folds.Forced - 1; i >= 0 && p.Turns[i].Call.Cmd != "" {
+		text += "\n" + tombstone(p.Turns[i])
+	}
+	return text
 }
 
 // leftOut counts the turns that are dropped: what a person said never is, nor what
 // is pinned.
 func leftOut(p Parts) int {
 	n := 0
-	for i, t := range p.Turns[:p.Folds.Dropped] {
-		if t.User == "" && !p.pinned(i) && p.summary(i) < 0 {
+	for i := range p.Turns[:max(p.Folds.Dropped, p.Folds.Forced)] {
+		if !p.shows(i) && p.summary(i) < 0 {
 			n++
 		}
 	}
 	return n
+}
+
+// shows says whether turn i has messages of its own in the window.
+func (p Parts) shows(i int) bool {
+	switch {
+	case p.Turns[i].User != "":
+		return true
+	case i < p.Folds.Forced, p.summary(i) >= 0:
+		return false
+	}
+	return i >= p.Folds.Dropped || p.pinned(i)
 }
 
 // firstLine is the first line of s, at most n characters of it.

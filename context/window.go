@@ -28,55 +28,62 @@ type Parts struct {
 	Summaries []Summary // in the order of their spans; no turn is in two
 }
 
-// Folds counts the oldest turns that are not shown as they were. Both numbers
+// Folds counts the oldest turns that are not shown as they were. The numbers
 // only grow, and each growth is an event of the log, so that every window can
 // be computed again.
 type Folds struct {
 	Folded  int `json:"folded"`  // turns, from the oldest, whose observation is a tombstone
 	Dropped int `json:"dropped"` // turns, from the oldest, that are left out altogether
+	// Short and Forced grow only where the newest turns alone are more than the
+	// window holds: turns, from the oldest, whose observation keeps its ends alone,
+	// and that are left out even if they are new or pinned.
+	Short  int `json:"short,omitempty"`
+	Forced int `json:"forced,omitempty"`
 }
 
-// Messages lays p out within b. As long as p.Folds stays the same, each window
-// begins with the one before it: that is what keeps the prompt cache warm.
+// Messages lays p out within b, whatever p holds. As long as p.Folds stays the same,
+// each window begins with the one before it: that is what keeps the prompt cache
+// warm. Where p.Folds, which Next says, are not enough, it folds on, and only words
+// that are never folded can be too much; Fits tells that beforehand.
 func (b Budget) Messages(p Parts) []Message {
-	msgs := b.layout(p)
-	// The newest turns are never folded, but two huge ones may still be more
-	// than a small window holds. Then their observations are clipped harder;
-	// the window is never left to the server to cut.
-	for clip := b; b.cost(msgs) > b.Usable() && clip.Elide > 200; msgs = clip.layout(p) {
-		clip.Elide, clip.Head, clip.Tail = clip.Elide/2, clip.Head/2, clip.Tail/2
-	}
-	return msgs
+	w := b.ledger(p)
+	w.fit()
+	return w.messages()
 }
 
-func (b Budget) layout(p Parts) []Message {
-	msgs := make([]Message, 0, 2+2*len(p.Turns))
-	msgs = append(msgs,
-		Message{Role: RoleSystem, Text: Neutral(p.System)},
-		Message{Role: RoleUser, Text: Neutral(p.Task)})
-	gone := leftOut(p)
-	for i, t := range p.Turns {
-		if n := p.summary(i); n >= 0 {
-			if i == p.Summaries[n].From { // no message of its own: every template knows the one before
-				msgs[len(msgs)-1].Text += "\n\n" + p.summarised(n)
-			}
-			continue
-		}
-		if t.User != "" { // a person's words stay, whatever is folded around them
-			msgs = append(msgs, Message{Role: RoleUser, Text: Neutral(Text("user", Values{"Text": t.User})), ID: t.ID})
-			continue
-		}
-		if i < p.Folds.Dropped && !p.pinned(i) {
-			continue
-		}
-		text := b.shown(t, i < p.Folds.Folded)
-		if gone > 0 {
-			text, gone = dropped(gone)+"\n"+text, 0
-		}
-		msgs = append(msgs, t.said(), Message{Role: RoleTool, Text: text, ID: t.ID})
-	}
-	return msgs
+// layout is the window of p with its folds as they are.
+func (b Budget) layout(p Parts) []Message { return b.ledger(p).messages() }
+
+// head is what every window begins with.
+func (b Budget) head(p Parts) []Message {
+	return append(make([]Message, 0, 2+2*len(p.Turns)),
+		Message{Role: RoleSystem, Text: Neutral(valid(p.System))},
+		Message{Role: RoleUser, Text: Neutral(valid(p.Task))})
 }
+
+// aside is the summary that begins at turn i, if one does and is shown.
+func (p Parts) aside(i int) string {
+	n := p.summary(i)
+	if n < 0 || p.Summaries[n].From != i || p.Summaries[n].To <= p.Folds.Forced {
+		return ""
+	}
+	return "\n\n" + p.summarised(n)
+}
+
+// turn is what the window shows of turn i.
+func (b Budget) turn(p Parts, i int) []Message {
+	t := p.Turns[i]
+	switch {
+	case !p.shows(i):
+		return nil
+	case t.User != "": // a person's words stay, whatever is folded around them
+		return []Message{{Role: RoleUser, Text: Neutral(Text("user", Values{"Text": valid(t.User)})), ID: t.ID}}
+	}
+	return []Message{t.said(), {Role: RoleTool, Text: b.shown(p, i), ID: t.ID}}
+}
+
+// valid is s without bytes that are no text.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // said is the model's own message. A call is never shortened: a model copies
 // what it sees itself doing.
@@ -84,43 +91,29 @@ func (t Turn) said() Message {
 	if t.Call.Cmd == "" {
 		return Message{Role: RoleAssistant, Text: Clip(t.Said, 400, 200, 100, ""), ID: t.ID}
 	}
-	c := t.Call
-	return Message{Role: RoleAssistant, Call: &c, ID: t.ID}
+	return Message{Role: RoleAssistant, Call: &Call{valid(t.Call.Cmd), valid(t.Call.Stdin)}, ID: t.ID}
 }
 
 // Observe is what the model is told of a turn: the output, clipped, and the
 // line that asks for the next step, with the markers of chat templates broken.
 func (b Budget) Observe(t Turn) string {
-	text := strings.TrimRight(Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID), "\n")
+	text := strings.TrimRight(b.clipped(t), "\n")
 	if text != "" && t.Next != "" {
 		text += "\n"
 	}
-	return Neutral(text + t.Next)
+	return Neutral(text + valid(t.Next))
 }
 
-// cost estimates the tokens of msgs as a server will count them.
-func (b Budget) cost(msgs []Message) int {
-	n := 0
-	for _, m := range msgs {
-		n += perMessage + b.Tokens(m.size())
+// clipped is the output of t, cut to b.Elide characters, and to fewer where it is so
+// dense, or the window so small, that these would fill more than a quarter of it. What
+// is measured by does not move while a session goes on: nothing shown changes later.
+func (b Budget) clipped(t Turn) string {
+	most := b.Usable() * int(10*Default.Bytes) / 10 / 4
+	text := Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID)
+	for w := Weight(text); w > most && b.Elide > shortEnd; w = Weight(text) {
+		part := min(float64(most)/float64(w), 0.9)
+		b.Elide, b.Head, b.Tail = share(b.Elide, part), share(b.Head, part), share(b.Tail, part)
+		text = Clip(t.Output, b.Elide, b.Head, b.Tail, t.ID)
 	}
-	return n
-}
-
-// size is the number of bytes of a message's texts.
-func (m Message) size() int {
-	n := len(m.Text)
-	if m.Call != nil {
-		n += len(m.Call.Cmd) + len(m.Call.Stdin) + 40 // the JSON around them
-	}
-	return n
-}
-
-// Size is the number of bytes of the texts in msgs, without any protocol.
-func Size(msgs []Message) int {
-	n := 0
-	for _, m := range msgs {
-		n += m.size()
-	}
-	return n
+	return text
 }

@@ -170,15 +170,22 @@ func TestFraming(t *testing.T) {
 
 func TestCalibrate(t *testing.T) {
 	b := Default
+	msgs := []Message{{Role: RoleUser, Text: strings.Repeat("word ", 800)}}
 	for range 20 {
-		b.Calibrate(4000, 1000)
+		b.Calibrate(msgs, 1000+perMessage+perRequest)
 	}
 	if b.Bytes < 3.99 || b.Bytes > 4.01 {
 		t.Errorf("bytes per token %v, want 4", b.Bytes)
 	}
-	b.Calibrate(100_000, 1)
-	if b.Bytes > 6 {
-		t.Errorf("bytes per token %v after an absurd count", b.Bytes)
+	for _, absurd := range []int{-1, 0, 1, 300, 1 << 40} {
+		if c := b; true {
+			if c.Calibrate(msgs, absurd); c.Bytes > 4.01 || c.Bytes < minBytes {
+				t.Errorf("bytes per token %v after a count of %d", c.Bytes, absurd)
+			}
+		}
+	}
+	if b.Calibrate(msgs, 2000+perMessage+perRequest); b.Bytes != 2 {
+		t.Errorf("bytes per token %v, want 2 at once", b.Bytes)
 	}
 }
 

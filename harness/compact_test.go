@@ -262,26 +262,51 @@ func TestCompactBroken(t *testing.T) {
 	}
 }
 
+// A jumper looks at ever more, and once, when the window is three quarters full, at
+// so much that it passes a band.
+type jumper struct {
+	long
+	b     *window.Budget
+	jumps int
+}
+
+func (m *jumper) Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error) {
+	if full := m.b.Full(r.Messages); m.jumps > 0 && full >= 75 && full < 85 {
+		m.jumps--
+		return window.Reply{Calls: []window.Call{{Cmd: "read odd.txt 1:260"}}}, nil
+	}
+	return m.long.Reply(ctx, r, stream)
+}
+
 // TestRemind: near the end of the window the model is told to come to an end, once
-// a band, where it arose.
+// for each band and once for a jump over several, where it arose.
 func TestRemind(t *testing.T) {
-	percent := []int{50, 84, 85, 86, 88, 93, 70, 94, 99, 99, 99}
-	m := &recorded{Model: new(long)}
-	a, _ := agent(t, t.TempDir(), "/dev/null")
-	m.tokens = func(int) int { return percent[min(len(m.requests), len(percent))-1] * a.Budget.Usable() / 100 }
-	a.Model, a.Limits.Steps, a.Budget.Window, a.Budget.Elide = m, len(percent), 102048, 200
-	a.Budget.Head, a.Budget.Tail = 100, 100
-	write(t, a, "odd.txt", odd)
-	if _, err := a.Do(t.Context(), "Look around."); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for i, turn := range history(t, a).Turns {
-		if _, text, ok := strings.Cut(turn.Next, "The window is "); ok {
-			got = append(got, fmt.Sprintf("%d: %s", i, text[:4]))
-		}
-	}
-	if want := []string{"2: 85 %", "5: 93 %", "8: 99 %"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("reminded %q, want %q", got, want)
+	for name, c := range map[string]struct {
+		jumps int
+		want  []int // the bands
+	}{"step by step": {0, []int{85, 90, 95}}, "a jump": {1, []int{90, 95}}} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := agent(t, t.TempDir(), "/dev/null")
+			a.Model, a.Limits.Steps = &jumper{b: &a.Budget, jumps: c.jumps}, 60
+			a.Budget.Elide, a.Budget.Head, a.Budget.Tail, a.Budget.Fold, a.Budget.Low = 40_000, 100, 100, 0.99, 0.4
+			write(t, a, "odd.txt", odd)
+			if _, err := a.Do(t.Context(), "Look around."); err != nil {
+				t.Fatal(err)
+			}
+			h := history(t, a)
+			var got []int
+			for i, turn := range h.Turns {
+				line, text, ok := strings.Cut(turn.Next, "\nThe window is ")
+				var percent int
+				if _, err := fmt.Sscanf(text, "%d %% full. Start nothing new", &percent); ok && (err != nil || line == "") {
+					t.Errorf("turn %d: %q", i, turn.Next)
+				} else if ok {
+					got = append(got, percent/5*5)
+				}
+			}
+			if last := h.Sent[len(h.Sent)-1]; !reflect.DeepEqual(got, c.want) || last.Folds.Folded == 0 {
+				t.Errorf("reminded in the bands %d, want %d; folded %+v", got, c.want, last.Folds)
+			}
+		})
 	}
 }

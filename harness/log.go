@@ -92,7 +92,8 @@ type Received struct {
 	Cut          bool          `json:"cut,omitempty"`
 	Partial      string        `json:"partial,omitempty"`  // of an attempt that broke off: never run
 	Error        string        `json:"error,omitempty"`    // no reply: why
-	Overflow     int           `json:"overflow,omitempty"` // no reply: the server holds only that many tokens
+	Overflow     int           `json:"overflow,omitempty"` // no reply, or one to a part: the server holds only that many tokens
+	Holds        int           `json:"holds,omitempty"`    // the server holds fewer tokens than it was asked for: so many
 	Sent         string        `json:"sent,omitempty"`     // SHA-256 of the request's body
 	Model        string        `json:"model,omitempty"`    // who answered, in the words of the server
 	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for

@@ -18,25 +18,12 @@ func (r *run) request(ctx context.Context, fresh bool, without ...string) (windo
 	if err == nil || reply.Overflow == 0 {
 		return reply, err
 	}
-	r.tell(Event{Type: EventWarning, N: r.steps, Output: fmt.Sprintf("the window of the server holds %d tokens: the past is folded", reply.Overflow)})
+	r.warn(overflowed(reply.Overflow, err))
 	if reply, err = r.send(ctx, fresh, without...); err != nil && reply.Overflow > 0 {
 		err = fmt.Errorf("%w\nthe past was folded and it is still too much: give the server a larger window, or the model a smaller task", err)
 	}
 	return reply, err
 }
-
-// narrowed takes the word of a server that its window is limit tokens, less than
-// it makes of n bytes.
-func narrowed(b window.Budget, limit, n int) window.Budget {
-	b.Window = min(b.Window, limit)
-	b.Reserve = min(b.Reserve, b.Window/2)
-	b.Bytes = min(b.Bytes, max(float64(n)/float64(limit), minBytes))
-	return b
-}
-
-// minBytes is the least that one token is taken to hold, in bytes: text of any
-// kind holds more, and a server that counts otherwise is not believed.
-const minBytes = 1
 
 // send sends the window of this moment.
 func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
@@ -72,24 +59,34 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 			err = errors.Join(err, r.log(context.WithoutCancel(ctx), kindReply, Received{N: r.requests, Partial: reply.Partial, Error: err.Error()}))
 		} else if reply.Overflow > 0 { // else each request and its reply would no longer stand side by side
 			err = errors.Join(err, r.log(ctx, kindReply, Received{N: r.requests, Overflow: reply.Overflow}))
-			r.Budget = narrowed(r.Budget, reply.Overflow, window.Size(msgs))
+			r.Budget = r.Budget.Narrowed(reply.Overflow, msgs)
 		}
 		return reply, err
 	}
 	if reply.Model != "" && r.model != "" && reply.Model != r.model {
-		r.tell(Event{Type: EventWarning, N: r.steps, Output: fmt.Sprintf("another model answers: %s, and before it %s", reply.Model, r.model)})
+		r.warn(fmt.Sprintf("another model answers: %s, and before it %s", reply.Model, r.model))
+		r.seen = window.Seen{} // and counts otherwise
 	}
 	r.model = cmp.Or(reply.Model, r.model)
 	u := reply.Usage
-	r.Budget.Calibrate(window.Size(msgs), u.Prompt)
+	limit := r.cut(sent, msgs, u.Prompt)
+	if limit == 0 {
+		r.Budget.Calibrate(msgs, u.Prompt)
+	}
 	r.outcome.Tokens.Prompt += u.Prompt
 	r.outcome.Tokens.Cached += u.Cached
 	r.outcome.Tokens.Output += u.Output
 	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
-	return reply, r.log(ctx, kindReply, Received{
+	received := Received{
 		N: r.requests, Calls: reply.Calls, Text: reply.Text, Nudge: reply.Nudge, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
 		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
-		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(),
-	})
+		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(), Overflow: limit, Holds: reply.Window,
+	}
+	if limit > 0 {
+		r.Budget = r.Budget.Narrowed(limit, msgs)
+		return window.Reply{Overflow: limit}, errors.Join(&TruncatedError{Sent: r.seen.Cost, Read: u.Prompt}, r.log(ctx, kindReply, received))
+	}
+	r.holds(reply.Window)
+	return reply, r.log(ctx, kindReply, received)
 }

@@ -137,12 +137,12 @@ func (h *History) Say(ctx context.Context, store *memory.Store, session, text st
 	if err := h.Mend(ctx, store, session); err != nil {
 		return err
 	}
-	n := len(h.Setup.Prompt) + len(text)
+	words := []string{h.Setup.Prompt, text}
 	for _, t := range h.Turns {
-		n += len(t.User)
+		words = append(words, t.User)
 	}
 	b := h.budget()
-	if need, have := b.Tokens(n), b.Usable()/2; need > have && b.Window > 0 {
+	if need, have := b.Fits(h.Setup.System, words...); need > have && b.Window > 0 {
 		return &TaskError{need, have}
 	}
 	return h.commit(ctx, store, session, kindMessage, Said{h.next(), strings.ToValidUTF8(text, "\uFFFD")})
@@ -165,11 +165,11 @@ func (h *History) budget() window.Budget {
 	}
 	b := h.Sent[n-1].budget(h.Setup.Budget)
 	if req, err := h.Window(n); err == nil && n == len(h.Received) {
-		switch size, r := window.Size(req.Messages), h.Received[n-1]; {
-		case r.Overflow > 0:
-			b = narrowed(b, r.Overflow, size)
-		default:
-			b.Calibrate(size, r.Prompt)
+		if r := h.Received[n-1]; r.Overflow > 0 {
+			b = b.Narrowed(r.Overflow, req.Messages)
+		} else {
+			b.Calibrate(req.Messages, r.Prompt)
+			b.Window = min(b.Window, cmp.Or(r.Holds, b.Window))
 		}
 	}
 	return b
@@ -285,7 +285,7 @@ func (h *History) goOn(now window.Budget) window.Budget {
 	}
 	b := h.budget()
 	if now.Window != was.Window {
-		b.Window, b.Reserve = now.Window, min(b.Reserve, now.Window/2)
+		b.Window, b.Reserve = now.Window, now.Reserve
 	}
 	return b
 }

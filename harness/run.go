@@ -27,6 +27,7 @@ type run struct {
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
 	used    int             // percent of the window that the newest request filled
+	seen    window.Seen     // the newest request, and what its server counted
 	logErr  error           // of an effect that could not be recorded
 }
 
@@ -44,7 +45,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 // frame makes the part of the window that stays, and checks that it fits.
 func (r *run) frame(ctx context.Context, task string) error {
 	r.parts.System, r.parts.Task = r.Setup.System, r.Store.Redact(prompt(task, r.facts(ctx, task)))
-	if need, have := r.Budget.Tokens(len(r.parts.Task)), r.Budget.Usable()/2; need > have {
+	if need, have := r.Budget.Fits(r.parts.System, r.parts.Task); need > have {
 		return &TaskError{need, have}
 	}
 	r.shell = r.Shell.State()

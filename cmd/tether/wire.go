@@ -251,11 +251,12 @@ func stopOf(err error) harness.Stop {
 		launch      *sandbox.LaunchError
 		tampered    *sandbox.TamperedError
 		long        *harness.TaskError
+		truncated   *harness.TruncatedError
 	)
 	switch {
 	case errors.As(err, &unreachable), errors.As(err, &cut):
 		return harness.Unreachable
-	case errors.As(err, &missing), errors.As(err, &server):
+	case errors.As(err, &missing), errors.As(err, &server), errors.As(err, &truncated):
 		return harness.NoModel
 	case errors.As(err, &wrong), errors.As(err, &config):
 		return harness.Config

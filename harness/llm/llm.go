@@ -156,7 +156,7 @@ func (m *Model) settle() {
 	f := familyOf(m.info.Name, m.cfg.Families)
 	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result()
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed
-	m.wire.MaxTokens = min(m.cfg.MaxTokens, m.info.Window)
+	m.wire.MaxTokens = window.ReserveOf(m.info.Window, m.cfg.MaxTokens) // prompt and reply fit together
 	if !m.info.Native || m.info.Server == "openai" {
 		// A template without tools often knows no other role, and strict
 		// endpoints refuse a result that answers no tool call.
