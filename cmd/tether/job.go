@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tether/harness"
@@ -97,7 +97,8 @@ func setUpFiles(ctx context.Context, box *sandbox.Box, line string) error {
 	case err == nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil && out.Status != 0:
-		return &configError{File: "setup", Msg: "ended with status " + strconv.Itoa(out.Status) + ": " + strings.TrimSpace(out.Output)}
+		said := strings.TrimSpace(out.Output)
+		return &configError{File: "setup", Msg: fmt.Sprintf("ended with status %d: %s", out.Status, cmp.Or(lastLines(said, 5), "it printed nothing"))}
 	}
 	return err
 }

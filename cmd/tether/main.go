@@ -24,6 +24,10 @@ type program struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
+
+	// Home and Cache are the folders that sessions and the cache of commands are
+	// kept for, where that is not the workspace: a batch has many of those.
+	Home, Cache string
 }
 
 // A subcommand is one verb of tether. Its file is named after it.
@@ -40,7 +44,7 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
+		runCommand, batchCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
 		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
 	}
 }

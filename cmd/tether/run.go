@@ -36,9 +36,20 @@ type runFlags struct {
 	steps, tokens   int
 	limit           time.Duration
 	json, events, q bool
+	reports         reportFlags
 }
 
 func (f *runFlags) declare(fs *pflag.FlagSet) {
+	f.declareTask(fs)
+	fs.BoolVar(&f.json, "json", false, "print one JSON object at the end")
+	fs.BoolVar(&f.events, "events", false, "print JSON Lines as it happens")
+	fs.BoolVarP(&f.q, "quiet", "q", false, "no steps, only the result")
+	f.reports.declare(fs)
+	f.common.declare(fs)
+}
+
+// declareTask declares what is said of a task, here and in a batch.
+func (f *runFlags) declareTask(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.verify, "verify", nil, "a command that must succeed before the task is done (repeatable)")
 	fs.StringArrayVar(&f.protect, "protect", nil, "files that belong to the checks and stay as they are, such as \"tests/**\" (repeatable)")
 	fs.BoolVar(&f.mendGate, "allow-gate-change", false, "the script that a check runs may be changed: that is the task")
@@ -47,22 +58,22 @@ func (f *runFlags) declare(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.limit, "timeout", 0, "time limit of the whole run, such as 10m")
 	fs.IntVar(&f.tokens, "max-tokens", 0, "tokens of all requests together")
 	fs.StringArrayVar(&f.skills, "skill", nil, "a skill whose checks become gates (repeatable)")
-	fs.BoolVar(&f.json, "json", false, "print one JSON object at the end")
-	fs.BoolVar(&f.events, "events", false, "print JSON Lines as it happens")
-	fs.BoolVarP(&f.q, "quiet", "q", false, "no steps, only the result")
-	f.common.declare(fs)
 }
 
 func (f *runFlags) run(ctx context.Context, p *program, args []string) error {
 	if f.json && f.events {
 		return usagef("--json and --events are two ways to print the same; give one")
 	}
+	if err := f.reports.check(); err != nil {
+		return err
+	}
 	task, err := readTask(ctx, p, args)
 	if err != nil {
 		return err
 	}
+	f.reports.deafen(p)
 	out, err := f.do(ctx, p, task)
-	return f.report(p, out, err)
+	return f.reports.reportOn(p, out, f.dir, f.report(p, out, err))
 }
 
 // do runs task. The outcome is whole also if the run could not begin.
@@ -71,7 +82,7 @@ func (f *runFlags) do(ctx context.Context, p *program, task string) (harness.Out
 	if err != nil {
 		return f.failed(ctx, p, nil, task, err)
 	}
-	j := job{Task: task, Dir: f.dir, Config: c, Skills: f.skills, Notify: f.notify(p), Model: ownModel(p)}
+	j := job{Task: task, Dir: f.dir, Config: c, Skills: f.skills, Notify: f.reports.watch(f.notify(p)), Model: ownModel(p)}
 	return j.do(ctx, p)
 }
 

@@ -28,6 +28,9 @@ var shapes = map[string]string{
 	"doctor": `{"v":1,"ok":true,"checks":[{"name":"","ok":true,"needed":true,"found":""}]}`,
 	"trials": `{"v":1,"ok":true,"sandbox":"","network":"","trials":[{"name":"","promise":"","held":true,"seen":""}]}`,
 	"event":  `{"v":1,"type":""}`,
+	"batch": `{"v":1,"id":"","solved":true,"sum":"","outcome":{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","steps":0,"model":"","sandbox":"","network":"",
+		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""],"planted":[""]}}`,
+	"sum": `{"v":1,"tasks":0,"done":0,"left":0,"stops":{},"exit":0,"steps":0,"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"out":""}`,
 }
 
 // eventShapes are the fields that a type of event has besides.

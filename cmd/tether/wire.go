@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,8 +133,13 @@ func (w *workplace) open(ctx context.Context, p *program, dir string, begin func
 	if err != nil {
 		return err
 	}
+	if p.Home != "" {
+		if _, state, err = places(p.Getenv, p.Home); err != nil {
+			return err
+		}
+	}
 	p.warn(c)
-	cache := filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(root))
+	cache := filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether", id(cmp.Or(p.Cache, root)))
 	if err := makeOwn(filepath.Dir(state), cache); err != nil {
 		return err
 	}
