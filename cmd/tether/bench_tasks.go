@@ -39,7 +39,8 @@ func (f *benchFlags) runTasks(ctx context.Context, p *program, args []string) er
 	}
 	defer b.file.Close()
 	for _, c := range configs {
-		c.Run.Steps = f.steps
+		// What a check runs is often what the task is to change.
+		c.Run.Steps, c.Run.GateChange = f.steps, harness.GateReports
 		for _, seed := range seedsOr(f.seeds, c.Model.Seed) {
 			c.Model.Seed = seed
 			if err := b.with(ctx, c); err != nil {

@@ -11,9 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	window "tether/context"
 )
 
 // TestWilson compares with values of the formula that are worked out elsewhere:
@@ -163,4 +167,80 @@ func benchHome(dir string) func(string) string {
 		}
 		return ""
 	}
+}
+
+// TestTasks: each task of the two files can be solved, and its check tells the
+// solved workspace from the one that nobody touched.
+func TestTasks(t *testing.T) {
+	solutions := solutionsOf(t)
+	for _, file := range []string{"testdata/tasks.jsonl", "testdata/tasks-languages.jsonl"} {
+		tasks, err := readTasks(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tasks) != 12 {
+			t.Errorf("%s has %d tasks, want 12", file, len(tasks))
+		}
+		for _, task := range tasks {
+			calls := solutions[task.ID]
+			if len(calls) == 0 {
+				t.Errorf("%s has no solution", task.ID)
+			}
+			if r := benched(t, file, task.ID, calls); !r.Solved {
+				t.Errorf("%s: the reference does not solve it: %s %+v", task.ID, r.Outcome.Stop, r.Outcome.Gates)
+			}
+			if r := benched(t, file, task.ID, nil); r.Right || r.Outcome.Gates[0].Tries == 0 || r.Outcome.Gates[0].Status >= 126 {
+				t.Errorf("%s: untouched, its check must fail, and not because it cannot run: %+v", task.ID, r.Outcome.Gates)
+			}
+		}
+	}
+}
+
+// solutionsOf are the calls that solve each task.
+func solutionsOf(t *testing.T) map[string][]window.Call {
+	t.Helper()
+	text, err := os.ReadFile("testdata/tasks-solutions.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]window.Call{}
+	for line := range strings.Lines(string(text)) {
+		var s struct {
+			ID    string        `json:"id"`
+			Calls []window.Call `json:"calls"`
+		}
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatal(err)
+		}
+		all[s.ID] = s.Calls
+	}
+	return all
+}
+
+// benched is the row of a task with a script that makes calls and says done.
+func benched(t *testing.T, file, id string, calls []window.Call) benchRow {
+	t.Helper()
+	dir := t.TempDir()
+	var script []byte
+	for _, c := range append(slices.Clip(calls), window.Call{Cmd: "done"}) {
+		line, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script = append(append(script, line...), '\n')
+	}
+	name := filepath.Join(dir, "model.jsonl")
+	if err := os.WriteFile(name, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	p := &program{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: benchHome(dir)}
+	if status := p.main(context.Background(), []string{"bench", "tasks", file, "--only", id, "-m", "script:" + name, "--json", "--max-steps", fmt.Sprint(len(calls) + 1)}); status != 0 {
+		t.Fatalf("%s: status %d\n%s", id, status, errs.String())
+	}
+	var r benchRow
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
