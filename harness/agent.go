@@ -32,6 +32,7 @@ type Agent struct {
 	Protect    []string // patterns of the files that the gates are made of: a change of one is never a pass
 	GateChange string   // GateFails ("" too) or GateReports: what a change of a gate's own script means
 	Network    *Network // what commands asked the network for; nil: nobody listens
+	Project    bool     // what AGENTS.md says is shown with the task
 	Compact    bool     // the model is asked for summaries of older turns before they are folded
 
 	// Notify follows the run; nil is nobody. It is called from the goroutine

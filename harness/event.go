@@ -11,6 +11,7 @@ type Event struct {
 	Model   string `json:"model,omitempty"`   // start
 	Sandbox string `json:"sandbox,omitempty"` // start: the profile
 	Network string `json:"network,omitempty"` // start: what commands reach
+	Facts   int    `json:"facts,omitempty"`   // start: about how many tokens AGENTS.md takes
 
 	N         int      `json:"n,omitempty"`         // act, observation: the step
 	Cmd       string   `json:"cmd,omitempty"`       // act; gate: its command line

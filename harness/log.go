@@ -43,7 +43,8 @@ type Setup struct {
 	Root       string        `json:"root"` // the workspace
 	Commands   []string      `json:"commands"`
 	System     string        `json:"system"`
-	Prompt     string        `json:"prompt"` // the task as the model reads it
+	Prompt     string        `json:"prompt"`          // the task as the model reads it
+	Facts      int           `json:"facts,omitempty"` // of it, about how many tokens are of AGENTS.md
 	Budget     window.Budget `json:"budget"`
 	Gates      []string      `json:"gates"`
 	Version    string        `json:"version"`

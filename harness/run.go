@@ -29,14 +29,19 @@ type run struct {
 	used    int             // percent of the window that the newest request filled
 	seen    window.Seen     // the newest request, and what its server counted
 	logErr  error           // of an effect that could not be recorded
+	unread  []string        // files about the project that cannot be shown, and why
 }
 
 // begin checks that the task fits, and commits the set-up to the log. The run
 // can be ended also if there is an error.
 func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 	r := a.newRun(task)
-	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network})
-	if err := r.frame(ctx, task); err != nil {
+	err := r.frame(ctx, task)
+	a.tell(Event{Type: EventStart, Session: a.Session.ID, Task: task, Model: a.Setup.Model, Sandbox: a.Setup.Sandbox, Network: a.Setup.Network, Facts: r.Setup.Facts})
+	for _, line := range r.unread {
+		a.tell(Event{Type: EventWarning, Output: line})
+	}
+	if err != nil {
 		return r, err
 	}
 	return r, r.setUp(ctx)
@@ -44,7 +49,7 @@ func (a *Agent) begin(ctx context.Context, task string) (*run, error) {
 
 // frame makes the part of the window that stays, and checks that it fits.
 func (r *run) frame(ctx context.Context, task string) error {
-	r.parts.System, r.parts.Task = r.Setup.System, r.Store.Redact(prompt(task, r.facts(ctx, task)))
+	r.parts.System, r.parts.Task = r.Setup.System, r.Store.Redact(r.opening(ctx, task))
 	if need, have := r.Budget.Fits(r.parts.System, r.parts.Task); need > have {
 		return &TaskError{need, have}
 	}

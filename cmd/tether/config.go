@@ -58,6 +58,9 @@ type WindowConfig struct {
 	Elide int     `toml:"elide"`
 	Head  int     `toml:"head"`
 	Tail  int     `toml:"tail"`
+	// Compact says whether the model is asked for summaries before turns are
+	// folded: off or auto.
+	Compact string `toml:"compact"`
 }
 
 // RunConfig says what a run may use and when it ends.
@@ -73,6 +76,8 @@ type RunConfig struct {
 	// GateChange what a change of a gate's own script means: fail or report.
 	Protect    []string `toml:"protect"`
 	GateChange string   `toml:"gate_change"`
+	// Facts says whether the model is shown what AGENTS.md says.
+	Facts bool `toml:"facts"`
 }
 
 // SandboxConfig is sandbox.Policy as far as a user may set it.
@@ -118,8 +123,8 @@ func Default() Config {
 	b := window.Default
 	return Config{
 		Model:   ModelConfig{Window: b.Window, Constrain: "auto", Seed: 1, MaxTokens: b.Reserve},
-		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail},
-		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Secrets: []string{}, Protect: []string{}, GateChange: harness.GateFails},
+		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail, Compact: "off"},
+		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Secrets: []string{}, Protect: []string{}, GateChange: harness.GateFails, Facts: true},
 		Network: NetworkConfig{Allow: []string{}},
 		Sandbox: SandboxConfig{Profile: string(sandbox.WorkspaceWrite), Network: "auto", Timeout: duration(sandbox.DefaultTimeout), Output: sandbox.DefaultOutput, Memory: sandbox.DefaultMemory, Growth: sandbox.DefaultGrowth},
 	}
@@ -145,6 +150,8 @@ func (c Config) check() error {
 		return fmt.Errorf("model.constrain is %q; it can be auto, on or off", c.Model.Constrain)
 	case !slices.Contains([]window.Mode{window.Batch, window.EveryTurn, window.Off}, window.Mode(w.Mode)):
 		return fmt.Errorf("window.fold_mode is %q; it can be batch, every-turn or off", w.Mode)
+	case w.Compact != "off" && w.Compact != "auto":
+		return fmt.Errorf("window.compact is %q; it can be off or auto", w.Compact)
 	case rank(c.Sandbox.Profile) < 0:
 		return fmt.Errorf("sandbox.profile is %q; it can be %s", c.Sandbox.Profile, strings.Join(profiles, ", "))
 	case c.Model.Window < 2048, c.Model.MaxTokens < 64, c.Model.MaxTokens > c.Model.Window/2:
@@ -191,6 +198,8 @@ func setField(field reflect.Value, text string) (err error) {
 	switch p := field.Addr().Interface().(type) {
 	case *string:
 		*p = text
+	case *bool:
+		*p, err = strconv.ParseBool(text)
 	case *int:
 		*p, err = strconv.Atoi(text)
 	case *int64:

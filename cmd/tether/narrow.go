@@ -122,6 +122,7 @@ func widenings(user, c Config) []widening {
 		add(true, "family", "no "+f.Match, fmt.Sprintf("%s with calls %q and result %q", f.Match, f.Calls, f.Result), false)
 	}
 	add(c.Run.GateChange != user.Run.GateChange && c.Run.GateChange == harness.GateReports, "run.gate_change", user.Run.GateChange, c.Run.GateChange, false)
+	add(c.Run.Facts && !user.Run.Facts, "run.facts", user.Run.Facts, c.Run.Facts, false)
 	more("run.steps", int64(user.Run.Steps), int64(c.Run.Steps))
 	more("run.tokens", int64(user.Run.Tokens), int64(c.Run.Tokens))
 	add(user.Run.Time != 0 && (c.Run.Time == 0 || c.Run.Time > user.Run.Time), "run.time", durationOf(user.Run.Time), durationOf(c.Run.Time), false)

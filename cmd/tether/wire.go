@@ -234,6 +234,7 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 		Session: w.Session,
 		Stop:    stopOf,
 		Protect: w.Config.Run.Protect, GateChange: w.Config.Run.GateChange, Network: w.Asked,
+		Compact: w.Config.Window.Compact == "auto", Project: w.Config.Run.Facts,
 		Setup: harness.Setup{
 			Model: info.Name, Sandbox: string(w.Box.Policy().Profile), Root: w.Box.Policy().Root,
 			Network: string(w.Box.Policy().Network), Allow: w.Box.Policy().Allow,
