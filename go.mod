@@ -21,7 +21,7 @@ require (
 	// Flags as people know them: --long, -s, suggestions.
 	github.com/spf13/pflag v1.1.0
 
-	// The assembler of the seccomp filter, and a machine that runs the filter in tests.
+	// The assembler of the seccomp filter, and a machine that runs the filter in tests; the tokens of a page in HTML.
 	golang.org/x/net v0.62.0
 
 	// System calls that the standard library lacks: pidfd, memfd, seals and the numbers for the filter.
@@ -29,6 +29,9 @@ require (
 
 	// Whether somebody sits at a terminal, and how wide it is.
 	golang.org/x/term v0.48.0
+
+	// Tables of the charsets with one byte a character, for pages that are not in UTF-8.
+	golang.org/x/text v0.43.0
 
 	// Tests only: the archive format of the transcripts.
 	golang.org/x/tools v0.52.0

@@ -12,7 +12,7 @@ import (
 func Builtins() []*Command {
 	return []*Command{
 		shCommand, readCommand, writeCommand, appendCommand, editCommand,
-		grepCommand, findCommand, memCommand, skillCommand, askCommand, doneCommand, helpCommand,
+		grepCommand, findCommand, webCommand, memCommand, skillCommand, askCommand, doneCommand, helpCommand,
 	}
 }
 

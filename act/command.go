@@ -32,6 +32,9 @@ type Command struct {
 	Program bool
 	// Raw leaves flags to Run.
 	Raw bool
+	// Quote puts quotes into a line where a shell would take apart what is one word
+	// for this command; nil for one with words like any other.
+	Quote func(line string) string
 	// ByName says that the command is for those who ask for it: it is not among the
 	// tools of a run in which nobody named any.
 	ByName bool

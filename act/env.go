@@ -23,6 +23,7 @@ type Env struct {
 	Memory  *memory.Store   // nil: there is none
 	Session string          // the session whose observations mem recalls
 	Skills  *skills.Library // nil: there are none
+	Web     *Web            // nil: the network is not granted
 
 	shell *Shell
 	cmd   *Command

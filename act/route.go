@@ -39,7 +39,12 @@ func (s *Shell) route(line, stdin string) (plan, error) {
 		return plan{head: line}, nil
 	}
 	name, _ := unquote(line[pieces[0].start:pieces[0].end])
-	switch c := s.command(name); {
+	c := s.command(name)
+	if c != nil && c.Quote != nil {
+		line = c.Quote(line)
+		pieces, err = scan(line)
+	}
+	switch {
 	case c == nil || slices.Contains(shells, name):
 		return s.routeShell(line, pieces, err), nil
 	case c.Text != 0:

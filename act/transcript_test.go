@@ -32,6 +32,8 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	@ remember          seed the memory with an observation
 //	@ remember N        and one of N lines
 //	@ elsewhere         seed it with another session
+//	@ web [HOST…]       the network is granted, or a proxy with these hosts; www/ is served
+//	@ search            there is a search server
 //	$ CMD               > continues it on a further line
 //	< a line of stdin
 //		output, behind a tab
@@ -43,6 +45,7 @@ type transcript struct {
 	root    string
 	timeout time.Duration
 	shell   *Shell
+	site    *site
 }
 
 func newTranscript(t testing.TB, files []txtar.File) *transcript {
@@ -141,6 +144,15 @@ func (tr *transcript) directive(words []string) {
 		tr.remember(words[1:])
 	case "elsewhere":
 		tr.elsewhere()
+	case "web":
+		network := sandbox.NetHost
+		if len(words) > 1 {
+			network = sandbox.NetProxy
+		}
+		tr.site = newSite(tr.t, filepath.Join(tr.root, "www"))
+		tr.shell.Env.Box, tr.shell.Env.Web = tr.site.web(tr.t, tr.root, network, words[1:]...)
+	case "search":
+		tr.shell.Env.Web.Search = tr.site.URL
 	default:
 		tr.t.Fatalf("unknown directive %q", words)
 	}

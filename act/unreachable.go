@@ -33,17 +33,22 @@ func unreachable(p sandbox.Policy, o sandbox.Outcome) string {
 	lost := resolver.MatchString(o.Output)
 	switch {
 	case p.Network == sandbox.NetProxy && (lost || proxied.MatchString(o.Output)):
-		const most = 4 // hosts: the line is paid for on every turn
-		if len(p.Allow) == 0 {
-			return "No host may be reached from here."
-		}
-		hosts := slices.Clone(p.Allow[:min(len(p.Allow), most)])
-		if len(p.Allow) > most {
-			hosts = append(hosts, "…")
-		}
-		return fmt.Sprintf("Only these hosts may be reached: %s", strings.Join(hosts, ", "))
+		return onlyHosts(p.Allow)
 	case p.Network != sandbox.NetProxy && (lost || unfetched.MatchString(o.Output)):
 		return "There is no network here: use what is installed."
 	}
 	return ""
+}
+
+// onlyHosts names the hosts that may be reached.
+func onlyHosts(allow []string) string {
+	const most = 4 // hosts: the line is paid for on every turn
+	if len(allow) == 0 {
+		return "No host may be reached from here."
+	}
+	hosts := slices.Clone(allow[:min(len(allow), most)])
+	if len(allow) > most {
+		hosts = append(hosts, "…")
+	}
+	return fmt.Sprintf("Only these hosts may be reached: %s", strings.Join(hosts, ", "))
 }

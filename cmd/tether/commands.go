@@ -47,5 +47,5 @@ func (c Config) granted() ([]*act.Command, error) {
 	if slices.Equal(names, Default().Run.Tools) {
 		names = slices.AppendSeq(slices.Clone(names), maps.Keys(c.Command))
 	}
-	return act.Grant(all, names)
+	return act.Grant(c.withoutWeb(all, names))
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Run     RunConfig     `toml:"run"`
 	Sandbox SandboxConfig `toml:"sandbox"`
 	Network NetworkConfig `toml:"network"`
+	Web     WebConfig     `toml:"web"`
 	// Command are commands of the user's own, by their names.
 	Command map[string]CommandConfig `toml:"command,omitempty"`
 	// Dialect and Family are forms of calls and models that are tried before those
@@ -93,6 +94,11 @@ type SandboxConfig struct {
 // NetworkConfig says what the network reaches where it is the proxy.
 type NetworkConfig struct {
 	Allow []string `toml:"allow"` // hosts; one that begins with a dot is itself and all below it
+}
+
+// WebConfig says what the command web has beside the network of the sandbox.
+type WebConfig struct {
+	Search string `toml:"search"` // address of a SearXNG server, which may be a local one
 }
 
 // A duration is a time.Duration that is written "90s" or "2m".
@@ -168,7 +174,7 @@ func (c Config) check() error {
 		return fmt.Errorf("run.gate_change is %q; it can be fail or report", c.Run.GateChange)
 	}
 	_, err := c.commands()
-	return errors.Join(checkPatterns(c.Run.Protect), c.checkNetwork(), err)
+	return errors.Join(checkPatterns(c.Run.Protect), c.checkNetwork(), c.checkWeb(), err)
 }
 
 // fromEnvironment applies TETHER_SECTION_KEY, for example

@@ -104,6 +104,7 @@ func widenings(user, c Config) []widening {
 	for _, host := range c.Network.Allow {
 		add(was != string(sandbox.NetHost) && !covered(user.Network.Allow, host), "network.allow", "no "+host, host, false)
 	}
+	add(c.Web.Search != user.Web.Search && c.Web.Search != "", "web.search", strconv.Quote(user.Web.Search), strconv.Quote(c.Web.Search), false)
 	add(c.Model.Name != user.Model.Name, "model.name", strconv.Quote(user.Model.Name), strconv.Quote(c.Model.Name), false)
 	for _, tool := range c.Run.Tools {
 		add(!slices.Contains(user.Run.Tools, tool), "run.tools", "no "+tool, tool, false)

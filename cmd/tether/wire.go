@@ -190,7 +190,7 @@ func makeOwn(state, cache string) error {
 }
 
 func (w *workplace) env() act.Env {
-	return act.Env{Box: w.Box, Memory: w.Store, Session: w.Session.ID, Skills: w.Skills}
+	return act.Env{Box: w.Box, Memory: w.Store, Session: w.Session.ID, Skills: w.Skills, Web: w.web()}
 }
 
 // Close gives back what the workplace holds.

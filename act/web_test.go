@@ -1,0 +1,305 @@
+package act
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tether/sandbox"
+)
+
+// TestMain lets the test binary be what the sandbox starts inside.
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// A site is the web of a test: every name leads to an address of the outside world
+// but for those in inside, and every address that is dialled to one local server.
+type site struct {
+	*httptest.Server
+	dialled []string
+	looked  int
+}
+
+// inside are names that lead where no page is.
+var inside = map[string]string{"router.example": "192.168.1.1", "cloud.example": "169.254.169.254", "self.example": "127.0.0.1"}
+
+// newSite serves the files below folder, and what servePage makes.
+func newSite(t testing.TB, folder string) *site {
+	s := &site{}
+	files := http.FileServer(http.Dir(folder))
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(filepath.Join(folder, filepath.Clean(r.URL.Path))); err == nil {
+			files.ServeHTTP(w, r)
+			return
+		}
+		servePage(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// web is a Web over the site, under a policy of a box in root.
+func (s *site) web(t testing.TB, root string, network sandbox.Network, allow ...string) (*sandbox.Box, *Web) {
+	box, err := sandbox.New(context.Background(), sandbox.Policy{Root: root, Network: network, Allow: allow})
+	check(t, err)
+	t.Cleanup(func() { box.Close() })
+	way := box.Way()
+	way.Resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
+		s.looked++
+		text := inside[host]
+		switch {
+		case host == "gone.example":
+			return nil, errors.New("no such host")
+		case host == "rebind.example" && s.looked > 1:
+			text = "127.0.0.1"
+		case text == "":
+			text = "93.184.216.34"
+		}
+		return []netip.Addr{netip.MustParseAddr(text)}, nil
+	}
+	way.Connect = func(ctx context.Context, network, address string) (net.Conn, error) {
+		s.dialled = append(s.dialled, address)
+		return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+	}
+	return box, &Web{Dial: way.Dial}
+}
+
+// servePage makes the answers that no file can be.
+func servePage(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	to := map[string]string{
+		"/loop": "/loop", "/away": "http://router.example/admin", "/metadata": "http://169.254.169.254/latest/meta-data/", "/file": "file:///etc/passwd",
+		"/again": "http://rebind.example/page.html", "/moved": "/page.html", "/login": "http://user:word@docs.example/",
+	}[r.URL.Path]
+	switch {
+	case to != "":
+		http.Redirect(w, r, to, http.StatusFound)
+	case r.URL.Path == "/empty":
+	case r.URL.Path == "/echo":
+		fmt.Fprintf(w, "asked for %s", r.URL.RawQuery)
+	case r.URL.Path == "/image":
+		h.Set("Content-Type", "image/png")
+		w.Write([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"))
+	case r.URL.Path == "/zeros":
+		h.Set("Content-Type", "text/html")
+		w.Write(make([]byte, 3000))
+	case r.URL.Path == "/latin":
+		h.Set("Content-Type", "text/plain; charset=ISO-8859-1")
+		w.Write([]byte("caf\xe9 \x80 5"))
+	case r.URL.Path == "/unknown":
+		h.Set("Content-Type", "text/plain; charset=martian")
+		w.Write([]byte("caf\xe9"))
+	case r.URL.Path == "/packed":
+		h.Set("Content-Encoding", "br")
+		w.Write([]byte("\x1b\x03\x00\x00"))
+	case r.URL.Path == "/bomb":
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Type", "text/plain")
+		w.Write(bomb)
+	case r.URL.Path == "/broken":
+		h.Set("Content-Length", "5000")
+		w.Write([]byte("only the beginning"))
+	case r.URL.Path == "/drip":
+		h.Set("Content-Type", "text/plain")
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "drop\n"); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+		}
+	case r.URL.Path == "/long":
+		for i := range 4000 {
+			fmt.Fprintf(w, "line %d of a long text\n", i+1)
+		}
+	case r.URL.Path == "/silent":
+		<-r.Context().Done()
+	case r.URL.Path == "/search":
+		serveSearch(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// serveSearch is a SearXNG server.
+func serveSearch(w http.ResponseWriter, r *http.Request) {
+	switch q := r.URL.Query().Get("q"); {
+	case r.URL.Query().Get("format") != "json", q == "forbidden":
+		http.Error(w, "no", http.StatusForbidden)
+	case q == "page":
+		io.WriteString(w, "<html>not JSON</html>")
+	case q == "elsewhere":
+		http.Redirect(w, r, "http://127.0.0.1:1/search", http.StatusFound)
+	case q == "nothing":
+		io.WriteString(w, `{"results":[]}`)
+	default:
+		fmt.Fprintf(w, `{"query":%q,"results":[{"title":"Slices  in\nGo","url":"https://docs.example/slices","content":"What a <b>slice</b> is &amp; does."},
+{"title":"the same","url":"https://docs.example/slices"},{"title":"a trap","url":"javascript:alert(1)"},{"title":"Maps","url":"https://docs.example/maps","content":""}]}`, q)
+	}
+}
+
+// bomb is 64 MB of zeros, packed into 64 KB.
+var bomb = func() []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for range 1024 {
+		z.Write(bytes.Repeat([]byte("0"), 64<<10))
+	}
+	z.Close()
+	return b.Bytes()
+}()
+
+// A page without an end, and a server that says nothing, cost the time of one call
+// and no more; an end of the run is not taken for one.
+func TestWebTime(t *testing.T) {
+	s := newSite(t, t.TempDir())
+	box, web := s.web(t, t.TempDir(), sandbox.NetHost)
+	web.Wait = 300 * time.Millisecond
+	shell := NewShell(Env{Box: box, Web: web}, Builtins())
+	for path, want := range map[string]int{"silent": TimedOut, "drip": OK} {
+		began := time.Now()
+		r := shell.Do(context.Background(), "web fetch http://docs.example/"+path, "")
+		if took := time.Since(began); r.Status != want || took > 10*time.Second {
+			t.Errorf("%s: status %d after %v:\n%s", path, r.Status, took, clip(r.Output, maxEcho))
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cause := errors.New("the user ends it")
+	cancel(cause)
+	if r := shell.Do(ctx, "web fetch http://docs.example/silent", ""); !errors.Is(r.Err, cause) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A bomb is read as far as a page is, and a pipe gets what a pipe gets.
+func TestWebSize(t *testing.T) {
+	s := newSite(t, t.TempDir())
+	box, web := s.web(t, t.TempDir(), sandbox.NetHost)
+	shell := NewShell(Env{Box: box, Web: web}, Builtins())
+	before := residentMB(t)
+	r := shell.Do(context.Background(), "web fetch http://docs.example/bomb", "")
+	if grown := residentMB(t) - before; r.Status != OK || len(r.Output) > maxSaid+300 || grown > 64 {
+		t.Errorf("status %d, %d bytes, grown by %d MB", r.Status, len(r.Output), grown)
+	}
+	if r := shell.Do(context.Background(), "web fetch http://docs.example/bomb | wc -c", ""); !strings.Contains(r.Output, fmt.Sprint(webPiped+1)) {
+		t.Errorf("%s", clip(r.Output, maxEcho))
+	}
+}
+
+// No page is asked for at an address that is not public.
+func TestWebDialsOnlyThePublic(t *testing.T) {
+	s := newSite(t, t.TempDir())
+	box, web := s.web(t, t.TempDir(), sandbox.NetHost)
+	shell := NewShell(Env{Box: box, Web: web}, Builtins())
+	for _, page := range []string{"docs.example/away", "docs.example/metadata", "docs.example/again", "rebind.example/again", "self.example", "[::1]/", "127.0.0.1:8080", "0x7f.1"} {
+		s.looked = 0
+		if r := shell.Do(context.Background(), "web fetch http://"+page, ""); r.Status != Denied {
+			t.Errorf("%s: status %d:\n%s", page, r.Status, clip(r.Output, maxEcho))
+		}
+	}
+	for _, address := range s.dialled {
+		if address != "93.184.216.34:80" {
+			t.Errorf("%s was dialled", address)
+		}
+	}
+}
+
+// A server that is not who it says is not read.
+func TestWebCertificate(t *testing.T) {
+	s := &site{Server: httptest.NewUnstartedServer(http.NotFoundHandler())}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	box, web := s.web(t, t.TempDir(), sandbox.NetHost)
+	r := NewShell(Env{Box: box, Web: web}, Builtins()).Do(context.Background(), "web docs.example", "")
+	if r.Status != Failed || !strings.Contains(r.Output, "certificate of docs.example") {
+		t.Errorf("status %d: %s", r.Status, r.Output)
+	}
+}
+
+// hostile are pages that are made to be slow or deep; what comes of them is bounded.
+func hostile() []string {
+	const size = 1 << 20
+	var pages []string
+	for _, unit := range []string{
+		"<div>", "<ul>", "<ul><li>", "<ol><li>a", "<table>", "<table><tr><td>", "<td>", "<a href=x>", "<a href='/", "<b ", "<", "</", "<!--", "<![CDATA[", "&", "&amp", "&#",
+		"<pre>\n", "<script>", "<svg>", "<nav>", "<nav></div>", "<title>", "<plaintext>", "<p hidden>", "<h1>", "\x00", "\xff", "<br>", "<a b=c b=c ", "<x y='", "\u202e", "<li><p>a",
+	} {
+		pages = append(pages, strings.Repeat(unit, size/len(unit)))
+	}
+	return append(pages, "<p "+strings.Repeat("a=b ", size/4)+">x", "<a href='"+strings.Repeat("y", size)+"'>x</a>")
+}
+
+func TestHostilePages(t *testing.T) {
+	base, _ := url.Parse("https://docs.example/")
+	for _, page := range hostile() {
+		began := time.Now()
+		text := htmlText(page, base, webPiped)
+		// It takes up to 60 ms, and under the race detector ten times that.
+		if took := time.Since(began); took > 3*time.Second || len(text) > 5<<20 {
+			t.Errorf("1 MB of %.12q took %v for %d bytes", page, took, len(text))
+		}
+	}
+}
+
+// FuzzHTMLText: any bytes become text in bounded time, and the text has nothing in
+// it that is not to be seen.
+func FuzzHTMLText(f *testing.F) {
+	for _, seed := range []string{
+		"<title>a</title><h1>b</h1><ul><li>c<ol><li>d</ol></ul>", "<table><tr><td>a<td>b<tr><td><ul><li>c</table>", "<a href=/x>y</a><pre>\n a\n</pre>",
+		"<nav>a", "<div hidden>a</div>b", "&lt;script&gt;&#x200b;", "<p>a<p>b<br>c", "\xff\xfe<\x00",
+	} {
+		f.Add([]byte(seed), "text/html")
+	}
+	f.Add([]byte("caf\xe9"), "text/html; charset=latin1")
+	base, _ := url.Parse("https://docs.example/a/")
+	f.Fuzz(func(t *testing.T, data []byte, header string) {
+		began := time.Now()
+		text := htmlText(decoded(data, header), base, 4096)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%d bytes took %v", len(data), took)
+		}
+		if len(text) > 4096+20*len(data)+maxLink*maxLinks || strings.ContainsAny(text, "\x00\x1b\u200b\u202e") {
+			t.Errorf("%q", clip(text, maxEcho))
+		}
+	})
+}
+
+// What a line of web means, whatever marks are in it.
+func TestQuoteWeb(t *testing.T) {
+	for line, want := range map[string]string{
+		"web fetch https://a.example/?q=1&n=2":            "web fetch 'https://a.example/?q=1&n=2'",
+		"web fetch https://a.example/b | head -3":         "web fetch https://a.example/b | head -3",
+		"web fetch https://a.example/b; ls":               "web fetch https://a.example/b ; ls",
+		"web fetch https://a.example/b > page.txt":        "web fetch https://a.example/b > page.txt",
+		"web https://a.example/(b)":                       "web 'https://a.example/(b)'",
+		"web fetch 'https://a.example/?q=1&n=2' | wc":     "web fetch 'https://a.example/?q=1&n=2' | wc",
+		"web search what's new (in go)?":                  `web search 'what'\''s new (in go)?'`,
+		"web search what's new | head -3":                 `web search 'what'\''s new' | head -3`,
+		`web search "a b" | head -3`:                      `web search "a b" | head -3`,
+		"web search a & b":                                "web search 'a & b'",
+		"web":                                             "web",
+		"web search":                                      "web search",
+		"web fetch https://a.example/|grep b":             "web fetch https://a.example/ |grep b",
+		"web fetch https://a.example/ && web search c; d": "web fetch https://a.example/ && web search c; d",
+	} {
+		if got := quoteWeb(line); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", line, got, want)
+		}
+	}
+}
