@@ -262,8 +262,8 @@ func TestCompactBroken(t *testing.T) {
 	}
 }
 
-// A jumper looks at ever more, and once, when the window is three quarters full, at
-// so much that it passes a band.
+// A jumper looks at ever more, and once, when the window is nearly 85 % full, at so much
+// that it passes a band.
 type jumper struct {
 	long
 	b     *window.Budget
@@ -271,9 +271,9 @@ type jumper struct {
 }
 
 func (m *jumper) Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error) {
-	if full := m.b.Full(r.Messages); m.jumps > 0 && full >= 75 && full < 85 {
+	if full := m.b.Full(r.Messages); m.jumps > 0 && full >= 81 && full < 85 {
 		m.jumps--
-		return window.Reply{Calls: []window.Call{{Cmd: "read odd.txt 1:260"}}}, nil
+		return window.Reply{Calls: []window.Call{{Cmd: "read odd.txt 1:700"}}}, nil
 	}
 	return m.long.Reply(ctx, r, stream)
 }
@@ -287,8 +287,8 @@ func TestRemind(t *testing.T) {
 	}{"step by step": {0, []int{85, 90, 95}}, "a jump": {1, []int{90, 95}}} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := agent(t, t.TempDir(), "/dev/null")
-			a.Model, a.Limits.Steps = &jumper{b: &a.Budget, jumps: c.jumps}, 60
-			a.Budget.Elide, a.Budget.Head, a.Budget.Tail, a.Budget.Fold, a.Budget.Low = 40_000, 100, 100, 0.99, 0.4
+			a.Model, a.Limits.Steps = &jumper{b: &a.Budget, jumps: c.jumps}, 80
+			a.Budget.Window, a.Budget.Elide, a.Budget.Head, a.Budget.Tail, a.Budget.Fold, a.Budget.Low = 16384, 40_000, 100, 100, 0.99, 0.4
 			write(t, a, "odd.txt", odd)
 			if _, err := a.Do(t.Context(), "Look around."); err != nil {
 				t.Fatal(err)

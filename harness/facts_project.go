@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -66,15 +67,15 @@ func (r *run) notes() (text string, tokens int) {
 				err = path.Err
 			}
 			r.unread = append(r.unread, fmt.Sprintf("%s is not shown to the model: %v", name, err))
-		case strings.TrimSpace(said) != "" && room-len(text) >= minProject:
-			text = strings.TrimLeft(text+"\n\n"+quoted(name, said, room-len(text)), "\n")
+		case strings.TrimSpace(said) != "" && room-window.Weight(text) >= minProject:
+			text = strings.TrimLeft(text+"\n\n"+quoted(name, said, room-window.Weight(text)), "\n")
 		}
 		name = "../" + name
 	}
 	if text == "" {
 		return "", 0
 	}
-	return text, r.Budget.Tokens(len(text))
+	return text, r.Budget.Tokens(window.Weight(text))
 }
 
 // quoted is text as data from the file name, in at most room bytes.
@@ -82,14 +83,17 @@ func quoted(name, text string, room int) string {
 	text = strings.TrimSpace(text)
 	values := window.Values{"Name": name, "Text": text, "Fence": window.Fence(text), "More": ""}
 	all := window.Text("project", values)
-	if len(all) <= room {
+	if window.Weight(all) <= room {
 		return all
 	}
 	if values["More"] = "more"; !strings.HasPrefix(name, "../") {
 		values["More"] = "all of it: read " + name
 	}
-	values["Text"] = ""
-	values["Text"] = firstLines(text, max(room-len(window.Text("project", values)), 0))
+	most := sort.Search(min(len(text), room), func(n int) bool {
+		values["Text"] = text[:n+1]
+		return window.Weight(window.Text("project", values)) > room
+	})
+	values["Text"] = firstLines(text, most)
 	return window.Text("project", values)
 }
 
