@@ -15,7 +15,7 @@ require (
 	// The client of Ollama, in its own types.
 	github.com/ollama/ollama v0.17.4
 
-	// The patch of a task of a batch; for tests txtar archives for transcripts, and scripts against the real binary.
+	// What was changed, by a task of a batch or in a file; in tests txtar archives, and scripts against the real binary.
 	github.com/rogpeppe/go-internal v1.16.0
 
 	// Flags as people know them: --long, -s, suggestions.

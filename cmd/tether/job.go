@@ -23,6 +23,7 @@ type job struct {
 	Skills []string
 	SetUp  string // a command line that makes files before the model is asked; may be empty
 	Notify func(harness.Event)
+	Shown  *shown // what a person who watches is told of the files; may be nil
 	// Model opens the model for a shell with these commands, and says what to do
 	// with it in the end.
 	Model func(ctx context.Context, c Config, commands []string) (*llm.Model, func(), error)
@@ -49,7 +50,10 @@ func (j job) do(ctx context.Context, p *program) (harness.Outcome, error) {
 	defer done()
 	a := w.agent(model, gates)
 	a.Notify = j.Notify
-	return a.Do(ctx, j.Task)
+	j.Shown.remember(w)
+	out, err := a.Do(ctx, j.Task)
+	j.Shown.compare(w, out)
+	return out, err
 }
 
 // failed tells the end of a run that could not begin. If there is a session

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/term"
 
@@ -14,30 +13,58 @@ import (
 )
 
 // A live view prints the steps of a run as they happen. On a terminal it has
-// colour and a line that says that the model is thinking; elsewhere it prints
-// plain lines and no escape byte.
+// colour and a line that says what is being waited for; elsewhere it prints
+// plain lines and no escape byte. It never writes into the last column, so that
+// no terminal wraps, and asks for the width again at each line: a window may be
+// made smaller in the middle.
 type live struct {
-	w     io.Writer
-	tty   bool
-	color bool
-	width int
+	w      io.Writer
+	tty    bool // lines are cut to its width
+	moving bool // a line may be taken back
+	color  bool
+	utf8   bool
 
-	cost string // of the reply that is about to be shown
+	cost []string // of the reply that is about to be shown, the longest form first
+	spin *spinner // nil: nothing is waited for
+}
 
-	stop chan struct{} // ends the thinking line
-	gone sync.WaitGroup
+// A look is how a person wants the view: the flags --plain and --color.
+type look struct {
+	plain bool
+	color colorWord // auto (also ""), always, never
 }
 
 func newLive(w io.Writer, env func(string) string) *live {
-	l := &live{w: w, width: 80}
-	if isTerminal(w) && env("TERM") != "dumb" {
-		l.tty = true
-		l.color = env("NO_COLOR") == ""
-		if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && width > 20 {
-			l.width = width
-		}
+	l := &live{w: w, utf8: speaksUTF8(env)}
+	l.tty = isTerminal(w)
+	l.moving = l.tty && env("TERM") != "dumb"
+	l.color = l.moving && env("NO_COLOR") == ""
+	return l
+}
+
+// as gives l the look that flags ask for: they count more than the environment.
+func (l *live) as(k look) *live {
+	if k.plain {
+		l.moving, l.color = false, false
+	}
+	switch k.color {
+	case "always":
+		l.color = true
+	case "never":
+		l.color = false
 	}
 	return l
+}
+
+// speaksUTF8 reports whether the terminal shows more than ASCII, as the locale
+// has it: the first of these variables that is set counts.
+func speaksUTF8(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToUpper(env(name)); v != "" {
+			return strings.Contains(v, "UTF-8") || strings.Contains(v, "UTF8")
+		}
+	}
+	return false
 }
 
 // isTerminal says whether w is a terminal.
@@ -46,14 +73,25 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Escape sequences, empty without colour.
-func (l *live) paint(code, s string) string {
-	if !l.color || s == "" {
-		return s
+// endless is the width where nothing is cut.
+const endless = 1 << 30
+
+// width is how many columns a line may fill now.
+func (l *live) width() int {
+	if !l.tty {
+		return endless
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	f, ok := l.w.(*os.File)
+	if !ok {
+		return endless
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 1 {
+		return width - 1
+	}
+	return 79 // a terminal that does not say: 80, as they were
 }
 
+// Colours, by their numbers in an escape sequence.
 const (
 	bold  = "1"
 	dim   = "2"
@@ -61,93 +99,180 @@ const (
 	green = "32"
 )
 
+// paint gives s a colour, where there are colours.
+func (l *live) paint(code, s string) string {
+	if !l.color || s == "" || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// A span is a part of a line. One that is whole is left out where it does not
+// fit; others are cut.
+type span struct {
+	code, text string
+	whole      bool
+}
+
+// line prints spans, one after the other, as far as the terminal is wide.
+func (l *live) line(spans ...span) {
+	var b strings.Builder
+	left := l.width()
+	for _, s := range spans {
+		text := oneRow(s.text)
+		n := columns(text)
+		if n > left {
+			if s.whole {
+				continue
+			}
+			text = l.cut(text, left)
+			n = columns(text)
+		}
+		left -= n
+		b.WriteString(l.paint(s.code, text))
+	}
+	fmt.Fprintln(l.w, strings.TrimRight(b.String(), " "))
+}
+
 // show prints one event.
 func (l *live) show(e harness.Event) {
-	l.quiet()
+	waited := l.quiet()
 	switch e.Type {
 	case harness.EventStart:
-		fmt.Fprintf(l.w, "%s %s  %s\n", l.paint(dim, "model"), printable(e.Model), l.paint(dim, "sandbox "+confines(e.Sandbox, e.Network)))
+		l.line(span{code: dim, text: "model "}, span{text: e.Model}, span{code: dim, text: "  sandbox " + confines(e.Sandbox, e.Network)})
 	case harness.EventThink:
-		l.think()
+		l.wait("thinking")
 	case harness.EventCache:
-		l.cost = fmt.Sprintf("%.1f s, %d tokens, %d cached", e.Seconds, e.Prompt+e.Tokens, e.Cached)
+		l.cost = costs(e)
 	case harness.EventAct:
-		fmt.Fprintf(l.w, "%s %s  %s\n", l.paint(dim, fmt.Sprintf("%3d", e.N)), l.paint(bold, l.fit("$ "+e.Cmd, 30)), l.paint(dim, "("+l.cost+")"))
-		l.block(e.Stdin, "    < ", 6)
+		l.step(e)
+		l.wait("running")
 	case harness.EventObservation:
-		l.block(e.Output, "      ", 8)
-	case harness.EventWarning:
-		fmt.Fprintf(l.w, "    %s %s\n", l.paint(red, "!"), l.fit(e.Output, 6))
-	case harness.EventGate:
-		word := l.paint(green, "gate passed")
-		switch {
-		case e.Status != 0 && len(e.Changed) > 0:
-			word = l.paint(red, "gate is no judge, since this was changed: "+l.fit(list(e.Changed, 4), 50))
-		case e.Status != 0:
-			word = l.paint(red, fmt.Sprintf("gate failed (status %d)", e.Status))
-		case len(e.Changed) > 0:
-			word = l.paint(red, "gate passed, and what it is made of was changed: "+l.fit(list(e.Changed, 4), 50))
+		l.block(e.Output, "      ", dim, 8)
+		if e.Seconds >= 1 { // less is not worth a line
+			l.line(span{code: dim, text: fmt.Sprintf("      (%.1f s)", e.Seconds)})
 		}
-		fmt.Fprintf(l.w, "    %s: %s  %s\n", word, l.fit(e.Cmd, 40), l.paint(dim, fmt.Sprintf("(%.1f s)", e.Seconds)))
+	case harness.EventWarning:
+		l.line(span{text: "    "}, span{code: red, text: "! "}, span{text: e.Output})
+		if waited != nil { // what was waited for is waited for still
+			l.start(waited.word, waited.since)
+		}
+	case harness.EventGate:
+		l.gate(e)
+		l.wait("checking")
 	}
 }
 
-// block prints the first n lines of text, each behind indent.
-func (l *live) block(text, indent string, n int) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+// costs says what a reply has cost, in the forms that it may be cut to.
+func costs(e harness.Event) []string {
+	seconds := fmt.Sprintf("%.1f s", e.Seconds)
+	if e.Prompt+e.Tokens == 0 { // a script, or a server that does not count
+		return []string{seconds, ""}
+	}
+	cached := "nothing cached"
+	if e.Cached > 0 && e.Prompt > 0 {
+		cached = fmt.Sprintf("%d%% cached", min(e.Cached*100/e.Prompt, 100))
+	}
+	return []string{
+		fmt.Sprintf("%s, %d tokens, %s", seconds, e.Prompt+e.Tokens, cached),
+		seconds + ", " + cached, seconds, "",
+	}
+}
+
+// step prints a call: its number, the line and what it has cost.
+func (l *live) step(e harness.Event) {
+	first, more, _ := strings.Cut(strings.TrimSpace(e.Cmd), "\n")
+	first = "$ " + oneRow(first)
+	number := fmt.Sprintf("%3d ", e.N)
+	left := l.width() - len(number)
+	cost := ""
+	for _, c := range l.cost { // the longest that leaves the command half of the line
+		if cost = ""; c != "" {
+			cost = "  (" + c + ")"
+		}
+		if left-len(cost) >= min(columns(first), left/2) {
+			break
+		}
+	}
+	l.line(span{code: dim, text: number}, span{code: bold, text: l.cut(first, left-len(cost))}, span{code: dim, text: cost, whole: true})
+	l.block(more, "      ", bold, 6)
+	l.block(e.Stdin, "    < ", dim, 6)
+}
+
+// gate prints how a check ended, in a word as well as in a colour.
+func (l *live) gate(e harness.Event) {
+	code, word := green, "gate passed"
+	switch {
+	case e.Status != 0 && len(e.Changed) > 0:
+		code, word = red, "gate is no judge, since this was changed: "+list(e.Changed, 4)
+	case e.Status != 0:
+		code, word = red, fmt.Sprintf("gate failed (status %d)", e.Status)
+	case len(e.Changed) > 0:
+		code, word = red, "gate passed, and what it is made of was changed: "+list(e.Changed, 4)
+	}
+	l.line(span{text: "    "}, span{code: code, text: word}, span{text: ": " + e.Cmd}, span{code: dim, text: fmt.Sprintf("  (%.1f s)", e.Seconds), whole: true})
+}
+
+// block prints n lines of text behind indent: the first ones, and the last ones,
+// in which commands say how they ended.
+func (l *live) block(text, indent, code string, n int) {
+	text = strings.Trim(text, "\n")
 	if text == "" {
 		return
 	}
-	for i, line := range lines {
-		if i == n {
-			fmt.Fprintln(l.w, l.paint(dim, fmt.Sprintf("%s… %d more lines", indent, len(lines)-n)))
-			return
+	lines := strings.Split(text, "\n")
+	if gone := len(lines) - n; gone > 1 { // the line that says so would take the place of one
+		word := l.dots() + fmt.Sprintf(" %d more lines", gone)
+		lines = slices.Concat(lines[:n/2], []string{word}, lines[len(lines)-n+n/2:])
+	}
+	for _, line := range lines {
+		l.line(span{code: code, text: indent + line})
+	}
+}
+
+// dots stand for what was left out.
+func (l *live) dots() string {
+	if l.tty && !l.utf8 {
+		return "..."
+	}
+	return "…"
+}
+
+// cut shortens s to n columns.
+func (l *live) cut(s string, n int) string {
+	if columns(s) <= n {
+		return s
+	}
+	dots := l.dots()
+	if n <= len(dots) {
+		return strings.Repeat(" ", max(n, 0))
+	}
+	return fitting(s, n-columns(dots)) + dots
+}
+
+// wrapped breaks the lines of text between words, so that they fit the terminal.
+func (l *live) wrapped(text string) string {
+	var b strings.Builder
+	width := l.width()
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
-		fmt.Fprintln(l.w, l.paint(dim, indent+l.fit(line, len(indent))))
-	}
-}
-
-// fit cuts s to what is left of a line of which used columns are taken, and
-// takes out what could move the cursor.
-func (l *live) fit(s string, used int) string {
-	s = strings.NewReplacer("\t", " ", "\n", " ").Replace(printable(s))
-	if r, n := []rune(s), max(l.width-used, 20); len(r) > n && l.tty {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
-// think shows that the model is at work, on a terminal only.
-func (l *live) think() {
-	if !l.tty {
-		return
-	}
-	l.stop = make(chan struct{})
-	start := time.Now()
-	l.gone.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			fmt.Fprintf(l.w, "\r    %s", l.paint(dim, fmt.Sprintf("thinking %.0f s", time.Since(start).Seconds())))
-			select {
-			case <-l.stop:
-				fmt.Fprint(l.w, wiped(30))
-				return
-			case <-tick.C:
+		at := 0
+		for word := range strings.SplitSeq(line, " ") {
+			n := columns(word)
+			switch {
+			case at == 0:
+			case at+1+n > width:
+				b.WriteString("\n        ") // below what stands behind "tether: "
+				at = 8
+			default:
+				b.WriteByte(' ')
+				at++
 			}
+			b.WriteString(word)
+			at += n
 		}
-	})
-}
-
-// wiped takes a line of n columns away without an escape sequence, which
-// NO_COLOR forbids too.
-func wiped(n int) string { return "\r" + strings.Repeat(" ", n) + "\r" }
-
-// quiet takes the thinking line away.
-func (l *live) quiet() {
-	if l.stop != nil {
-		close(l.stop)
-		l.gone.Wait()
-		l.stop = nil
 	}
+	return b.String()
 }

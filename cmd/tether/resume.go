@@ -258,7 +258,10 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 	model.Continue(l.history.Shape(), l.history.Misses(), l.history.Replies(c.Model.Name))
 	a := w.agent(model, gates)
 	a.Notify = f.notify(p)
-	return a.Resume(ctx, &l.history)
+	f.remember(w)
+	out, err := a.Resume(ctx, &l.history)
+	f.compare(w, out)
+	return out, err
 }
 
 // wire is how the session's model was asked, if it is to be asked so again.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type runFlags struct {
 	limit           time.Duration
 	json, events, q bool
 	reports         reportFlags
+	shown           // how it is shown, and where the report goes
 }
 
 func (f *runFlags) declare(fs *pflag.FlagSet) {
@@ -44,6 +46,7 @@ func (f *runFlags) declare(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print one JSON object at the end")
 	fs.BoolVar(&f.events, "events", false, "print JSON Lines as it happens")
 	fs.BoolVarP(&f.q, "quiet", "q", false, "no steps, only the result")
+	f.shown.declare(fs)
 	f.reports.declare(fs)
 	f.common.declare(fs)
 }
@@ -82,7 +85,7 @@ func (f *runFlags) do(ctx context.Context, p *program, task string) (harness.Out
 	if err != nil {
 		return f.failed(ctx, p, nil, task, err)
 	}
-	j := job{Task: task, Dir: f.dir, Config: c, Skills: f.skills, Notify: f.reports.watch(f.notify(p)), Model: ownModel(p)}
+	j := job{Task: task, Dir: f.dir, Config: c, Skills: f.skills, Notify: f.reports.watch(f.notify(p)), Shown: &f.shown, Model: ownModel(p)}
 	return j.do(ctx, p)
 }
 
@@ -164,12 +167,13 @@ func (f *runFlags) notify(p *program) func(harness.Event) {
 			}
 		}
 	}
-	return newLive(p.Err, p.Getenv).show
+	return f.watch(p)
 }
 
 // report prints how the run ended: the report on standard output, the rest
 // beside it.
 func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
+	err = errors.Join(err, f.put(&out))
 	switch {
 	case f.json:
 		if err := p.json(out); err != nil {
@@ -179,7 +183,7 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 		if (out.Stop == harness.Done || out.Stop == harness.Waiting) && out.Report != "" {
 			fmt.Fprintln(p.Out, printable(out.Report))
 		}
-		fmt.Fprintln(p.Err, printable(lastLine(out)))
+		fmt.Fprintln(p.Err, f.told(out))
 		if out.Stop == harness.Waiting {
 			fmt.Fprintf(p.Err, "tether: answer with: tether send %s TEXT\n", out.Session)
 		}
