@@ -31,6 +31,7 @@ type Env struct {
 	typed string // free text that stood on the line and became Stdin
 	extra bool   // free text stood on the line, and there was a stdin too
 	piped bool   // the output goes to another command, not to the model
+	fed   bool   // Stdin is the output of another command
 	seen  seen
 	outcome
 }

@@ -17,7 +17,7 @@ var memCommand = &Command{
 	Args:    "VERB [TEXT]",
 	Summary: "search past outputs, notes",
 	Detail: "mem search [--project] WORDS  in outputs and notes\nmem recall obs_N [A:B]  show it, or some lines\n" +
-		"mem remember KEY TEXT   keep a note\nmem recall [KEY]        read notes\nmem forget KEY\nexample: mem recall obs_3 1:20",
+		"mem remember KEY TEXT   keep a note\nmem recall [KEY]        read notes\nmem forget KEY\nmem pin TEXT            keep it in view\nexample: mem recall obs_3 1:20",
 	Text: 2,
 	Raw:  true,
 	Run:  runMem,
@@ -36,7 +36,7 @@ const (
 
 // verbs are what mem can do. Each gets the words behind its name.
 var verbs = map[string]func(context.Context, *Env, []string) error{
-	"search": memSearch, "recall": memRecall, "remember": memRemember, "forget": memForget,
+	"search": memSearch, "recall": memRecall, "remember": memRemember, "forget": memForget, "pin": memPin,
 }
 
 func runMem(ctx context.Context, env *Env, args []string) error {
@@ -45,7 +45,7 @@ func runMem(ctx context.Context, env *Env, args []string) error {
 		verb, ok = verbs[args[0]]
 	}
 	if !ok {
-		return misuse("mem recall", "mem needs one of: search, recall, remember, forget")
+		return misuse("mem recall", "mem needs one of: search, recall, remember, forget, pin")
 	}
 	if env.Memory == nil {
 		return failed("", "there is no memory in this session")
@@ -143,8 +143,8 @@ func memRecall(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", name, err)
 	}
-	env.recall = true
 	if rest == "" && (env.piped || len(o.Output) <= recallBytes) {
+		env.recall = true
 		fmt.Fprint(env.Out, lines([]string{o.Output}))
 		env.Say("That is all of %s, %s", name, of(o))
 		return nil
@@ -186,6 +186,7 @@ func (e *Env) page(name, about string, all []string, asked string) error {
 		return failed("mem recall "+Quote(name), "%s has lines 1:%d, and not %s", name, len(all), asked)
 	}
 	to = min(to, len(all))
+	e.recall = true
 	size, n := 0, from-1
 	for n < to && (e.piped || n < from || size+len(all[n])+1 <= recallBytes) {
 		size += len(all[n]) + 1
@@ -213,8 +214,8 @@ func memNote(ctx context.Context, env *Env, key, rest string) error {
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", key, err)
 	}
-	env.recall = true
 	if rest == "" && (env.piped || len(n.Text) <= recallBytes) {
+		env.recall = true
 		fmt.Fprint(env.Out, lines([]string{n.Text}))
 		env.Say("That is all of the note %s.", key)
 		return nil

@@ -274,7 +274,7 @@ func (s *Shell) builtin(ctx context.Context, p *plan, in input) part {
 		}
 	}
 	env := s.Env
-	env.cmd, env.flags, env.outcome, env.piped = c, flags, outcome{}, p.op == "|" || p.into != ""
+	env.cmd, env.flags, env.outcome, env.piped, env.fed = c, flags, outcome{}, p.op == "|" || p.into != "", in.piped
 	if r := env.input(p, in); r != nil {
 		return refusal(r)
 	}
