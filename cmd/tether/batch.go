@@ -189,6 +189,11 @@ func (b *batch) open(ctx context.Context) error {
 			return fmt.Errorf("the folder %s cannot be made (%w)", filepath.Join(b.work, dir), reason(err))
 		}
 	}
+	old, _ := filepath.Glob(filepath.Join(b.work, "gone-*")) // what could not be removed at once
+	for _, dir := range old {
+		openTree(dir)
+		_ = os.RemoveAll(dir)
+	}
 	// Nothing of it belongs to the project that it may lie in.
 	if err := os.WriteFile(filepath.Join(b.work, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return err

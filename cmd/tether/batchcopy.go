@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,18 +113,36 @@ func (c *cloner) contents(out, in *os.File) error {
 	return err
 }
 
-// removeTree removes a folder, also one in which a command has taken its own
-// rights away.
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil || !errors.Is(err, fs.ErrPermission) {
+// maxRemovals is how often a folder is tried to be removed. Commands of a tether that
+// was killed end a moment after it, and may still write where they were.
+const maxRemovals = 50
+
+// removeTree removes a folder, also one in which a command has taken its own rights
+// away. It first gives it another name, beside aside, so that the place is free at
+// once whatever still writes there.
+func removeTree(dir, aside string) error {
+	gone := filepath.Join(aside, "gone-"+rand.Text())
+	if err := os.Rename(dir, gone); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
+	for range maxRemovals {
+		if os.RemoveAll(gone) == nil {
+			break
+		}
+		openTree(gone)
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil // what could not be removed is in nobody's way
+}
+
+// openTree gives the folders below dir the rights that their removal needs.
+func openTree(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700) // what remains shut is told by the second try
+			_ = os.Chmod(path, 0o700) // one that remains shut remains
 		}
 		return nil
 	})
-	return os.RemoveAll(dir)
 }

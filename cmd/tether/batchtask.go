@@ -71,7 +71,7 @@ func (b *batch) commonDir() string {
 
 // copy makes the workspace. What an earlier try has left there goes.
 func (b *batch) copy(ctx context.Context, source, ws string) error {
-	if err := removeTree(ws); err != nil {
+	if err := removeTree(ws, b.work); err != nil {
 		return fmt.Errorf("the workspace of an earlier try cannot be removed (%w)", err)
 	}
 	if source == "" {
@@ -170,7 +170,7 @@ func (b *batch) settle(r *batchResult, source, ws string) {
 	}
 	r.Workspace = b.beside(ws)
 	if len(missed) == 0 && (b.keep == "none" || b.keep == "failed" && r.Solved) {
-		if err := removeTree(ws); err == nil {
+		if err := removeTree(ws, b.work); err == nil {
 			r.Workspace = ""
 		}
 	}
