@@ -94,31 +94,13 @@ func wholeStart(s string) string {
 	return s
 }
 
-// clean makes text of what a program printed: valid UTF-8, terminal sequences and control bytes gone, a carriage return
-// being the line break that it looks like off a terminal.
+// clean makes text of what a program printed: valid UTF-8, with what a terminal would show in the end, and no control
+// bytes. It is the one place for that, so that the log, the model and a person have the same text.
 func clean(s string) string {
 	if !dirty(s) {
 		return s
 	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); {
-		if s[i] == 0x1b {
-			i += escape(s[i:])
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		i += n
-		switch {
-		case r == '\r' && i < len(s) && s[i] == '\n':
-		case r == '\r':
-			b.WriteByte('\n')
-		case r == '\n' || r == '\t' || !control(r):
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return screen(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // dirty reports whether clean has anything to do. Most output is clean, and copying it costs.
@@ -128,31 +110,3 @@ func dirty(s string) bool {
 
 // control reports whether a character is of the sets C0 or C1, or DEL.
 func control(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
-
-// escape returns the length of the terminal sequence at the start of s. One that does not end is only its first byte.
-func escape(s string) int {
-	if len(s) < 2 {
-		return 1
-	}
-	switch s[1] {
-	case '[': // parameters and intermediates, then one final byte
-		for i := 2; i < len(s); i++ {
-			if s[i] >= 0x40 && s[i] <= 0x7e {
-				return i + 1
-			}
-			if s[i] < 0x20 || s[i] > 0x3f {
-				return 1
-			}
-		}
-	case ']': // a title or a link, up to BEL or ESC \
-		for i := 2; i < len(s) && s[i] != '\n'; i++ {
-			if s[i] == 0x07 {
-				return i + 1
-			}
-			if s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\' {
-				return i + 2
-			}
-		}
-	}
-	return 1
-}
