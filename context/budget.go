@@ -25,6 +25,7 @@ type Budget struct {
 	Elide   int     // characters above which an observation loses its middle
 	Head    int     // characters kept of its beginning
 	Tail    int     // characters kept of its end
+	Seen    Seen    `json:"seen,omitzero"` // the newest request that its server has counted
 }
 
 // Default is the budget that a session starts with. These are the only

@@ -1,35 +1,90 @@
 package window
 
-// Seen is a request and what its server counted, to compare the next one with.
+import "slices"
+
+// Seen is a request, and what its server counted. A window that goes on from it is
+// known up to there, and only what is new has to be estimated.
 type Seen struct {
-	Folds     Folds
-	Summaries int
-	Tokens    int // 0: the server did not count
-	Cost      int // what it was estimated at
+	Folds     Folds `json:"folds"`
+	Summaries int   `json:"summaries,omitempty"`
+	Turns     int   `json:"turns"`
+	Tokens    int   `json:"tokens"` // as counted
+	Cost      int   `json:"cost"`   // as estimated from the text alone
+	Least     int   `json:"least"`  // the fewest that any tokenizer makes of it
 }
 
-// Slack of the comparison, in tokens: below these a count proves nothing.
+// goesOn says whether p begins with what was seen.
+func (s Seen) goesOn(p Parts) bool {
+	return s.Tokens > 0 && s.Folds == p.Folds && s.Summaries == len(p.Summaries) && s.Turns <= len(p.Turns)
+}
+
+// Slack of the comparison, in tokens.
 const (
-	leastCut  = 1000 // missing of a prompt that was cut
-	leastLeft = 900  // of it that was read: an older Ollama cut to half of 2,048
+	leastLeft  = 900 // of a prompt that was read, for it to be one that was cut: an older Ollama left half of 2,048
+	leastCut   = 400 // missing of one that is compared with the fewest tokens that it may have
+	leastShort = 200 // missing of one that goes on from another
 )
 
-// Cut says whether a server that counted msgs as so many tokens has read only a part
-// of them: some servers leave out the oldest messages, the task first, and answer as
-// if nothing were amiss. It is so if a window that goes on from the one before is
-// smaller than that, or if the count is less than half of the estimate. A server that
-// counts only what it had not cached is told from one that cuts: what it counts is
-// about as much as is new. now is for the next comparison.
-func (b Budget) Cut(before Seen, p Parts, msgs []Message, tokens int) (cut bool, now Seen) {
-	now = Seen{p.Folds, len(p.Summaries), tokens, b.cost(msgs)}
-	goesOn := before.Tokens > 0 && before.Folds == now.Folds && before.Summaries == now.Summaries && now.Cost >= before.Cost
-	switch {
-	case tokens < leastLeft:
-		return false, now
-	case goesOn && tokens < 2*(now.Cost-before.Cost):
-		return false, now
-	case goesOn && tokens < before.Tokens:
-		return true, now
+// Cut says whether a server that counted msgs, the window of p, as so many tokens has
+// read only a part of them: some servers leave out the oldest messages, the task first,
+// and answer as if nothing were amiss. It is so if there are fewer than any tokenizer
+// makes of them. Where the window goes on from the one before, what that came to is
+// known, unless there is a word of the person in between: then a template may leave out
+// what the model thought before it. A server that counts only what it had not cached is
+// told from one that cuts: what it counts is about as much as is new. now is for b.Seen;
+// of a count that is not of the whole request it has no tokens.
+func (b Budget) Cut(p Parts, msgs []Message, tokens int) (cut bool, now Seen) {
+	now = Seen{p.Folds, len(p.Summaries), len(p.Turns), tokens, b.cost(msgs), leastOf(msgs)}
+	before := b.Seen
+	missing := now.Least - tokens - leastCut
+	if before.goesOn(p) && !slices.ContainsFunc(p.Turns[before.Turns:], func(t Turn) bool { return t.User != "" }) {
+		missing = max(missing, before.Tokens+now.Least-before.Least-tokens-leastShort)
+		if tokens < before.Tokens && tokens < 2*(now.Cost-before.Cost) {
+			now.Tokens = 0
+			return false, now
+		}
 	}
-	return tokens*2 < now.Cost && now.Cost-tokens > leastCut, now
+	if missing > 0 {
+		now.Tokens = 0
+	}
+	return missing > 0 && tokens >= leastLeft, now
+}
+
+// Most bytes of a token, in tenths of a byte of its sort: six of plain text, three
+// digits, twelve of characters beyond ASCII, sixty of a row of the same sign. No
+// tokenizer that was measured comes near.
+const (
+	leastPlain = 10
+	leastDigit = 20
+	leastOther = 5
+	leastRow   = 1
+	leastToken = 60
+)
+
+// leastOf is the fewest tokens that any tokenizer makes of the texts in msgs.
+func leastOf(msgs []Message) int {
+	n := 0
+	for _, m := range msgs {
+		if n += least(m.Text); m.Call != nil {
+			n += least(m.Call.Cmd) + least(m.Call.Stdin)
+		}
+	}
+	return n / leastToken
+}
+
+func least(s string) int {
+	n := 0
+	for i := range len(s) {
+		switch kind := kindOf[s[i]]; {
+		case i > 1 && s[i] == s[i-1] && s[i] == s[i-2]:
+			n += leastRow
+		case kind == kindOther:
+			n += leastOther
+		case kind == kindDigit:
+			n += leastDigit
+		default:
+			n += leastPlain
+		}
+	}
+	return n
 }

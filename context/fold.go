@@ -11,7 +11,10 @@ import (
 // happens until the window is b.Fold full; then the oldest turns are folded,
 // and if that is not enough dropped, until it is b.Low full or only the
 // newest b.Keep are left. What is asked again of its own result stays as it is.
-func (b Budget) Next(p Parts) Folds {
+func (b Budget) Next(p Parts) Folds { return *b.next(p).folds() }
+
+// next is the window of p with the folds that Next says.
+func (b Budget) next(p Parts) *ledger {
 	w := b.ledger(p)
 	last := max(len(p.Turns)-b.Keep, 0) // turns that may be folded
 	high, low := share(b.Usable(), b.Fold), share(b.Usable(), b.Low)
@@ -27,9 +30,8 @@ func (b Budget) Next(p Parts) Folds {
 		}
 	}
 	w.fit()
-	f := *w.folds()
-	f.Folded = max(f.Folded, f.Dropped)
-	return f
+	w.folds().Folded = max(w.folds().Folded, w.folds().Dropped)
+	return w
 }
 
 // A ledger is a window on the scales, while it is folded.
@@ -38,6 +40,9 @@ type ledger struct {
 	parts  Parts
 	turns  []shownTurn
 	mass   mass
+	known  int     // tokens of the beginning, as its server counted them; 0 once it is changed
+	fresh  mass    // then: of what stands behind it
+	scale  float64 // of the estimate, once the beginning is changed: what the count showed it to be short of
 }
 
 // A shownTurn is what the window shows of one turn: its messages, and the summary
@@ -54,7 +59,12 @@ func (b Budget) ledger(p Parts) *ledger {
 	w := &ledger{budget: b, parts: p, turns: make([]shownTurn, len(p.Turns))}
 	w.mass = massOf(b.head(p))
 	for i := range p.Turns {
-		w.look(i)
+		if w.look(i); i >= b.Seen.Turns {
+			w.fresh = w.fresh.plus(w.turns[i].mass)
+		}
+	}
+	if w.scale = 1; b.Seen.goesOn(p) {
+		w.known = b.Seen.Tokens
 	}
 	return w
 }
@@ -78,8 +88,15 @@ func (w *ledger) look(i int) {
 	w.turns[i] = t
 }
 
-// step moves a border of the folds over one more turn.
+// step moves a border of the folds over one more turn. From there on the window is
+// another one than was counted; where the count was above the estimate, so is what is
+// left of it.
 func (w *ledger) step(border *int) {
+	if w.known > 0 {
+		known := w.tokens()
+		w.known = 0
+		w.scale = max(1, float64(known)/float64(w.tokens()))
+	}
 	*border++
 	w.look(*border - 1)
 }
@@ -107,12 +124,15 @@ const (
 // tokens estimates the tokens of the window. The lines about what is left out are
 // taken at their longest: so the estimate moves only with what is folded.
 func (w *ledger) tokens() int {
-	l := w.mass
-	l.bytes += leftOutRoom
-	if w.parts.Folds.Forced > 0 {
-		l.bytes += forcedRoom
+	if w.known > 0 {
+		return w.known + w.budget.Tokens(w.fresh.bytes) + perMessage*w.fresh.msgs
 	}
-	return w.budget.tokens(l)
+	m := w.mass
+	m.bytes += leftOutRoom
+	if w.parts.Folds.Forced > 0 {
+		m.bytes += forcedRoom
+	}
+	return int(w.scale * float64(w.budget.tokens(m)))
 }
 
 // fit folds on until the window fits, whatever it holds: first the results of the

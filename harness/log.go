@@ -68,6 +68,8 @@ type Sent struct {
 	// holds less than it said makes them smaller. Zero is as set up.
 	Window  int `json:"window,omitempty"`
 	Reserve int `json:"reserve,omitempty"`
+	// Seen is the request before it that its server had counted.
+	Seen window.Seen `json:"seen,omitzero"`
 
 	// Summaries is how many stand in the window. Summary is the span that this is a
 	// request for a summary of; nil: it is one for the next call.

@@ -29,22 +29,20 @@ func overflowed(limit int, err error) string {
 }
 
 // cut is the window of a server that has read only a part of msgs, or 0. It holds at
-// least what it has read.
-func (r *run) cut(sent Sent, msgs []window.Message, tokens int) int {
+// least what it has read. What the server counted is kept for the next request.
+func (r *run) cut(sent Sent, msgs []window.Message, tokens int) (limit, cost int) {
 	if sent.Summary != nil || tokens <= 0 {
-		return 0 // of another kind than the requests before and behind it
+		return 0, 0 // of another kind than the requests before and behind it
 	}
-	before := r.seen
-	cut, now := r.Budget.Cut(before, r.parts, msgs, tokens)
-	r.seen = now
-	if !cut {
-		return 0
+	before := r.Budget.Seen
+	cut, now := r.Budget.Cut(r.parts, msgs, tokens)
+	switch r.Budget.Seen = now; {
+	case !cut:
+		return 0, now.Cost
+	case before.Folds == now.Folds:
+		return max(tokens, before.Tokens), now.Cost
 	}
-	r.seen.Tokens = 0 // what comes next is compared with nothing
-	if before.Folds == now.Folds {
-		return max(tokens, before.Tokens)
-	}
-	return tokens
+	return tokens, now.Cost
 }
 
 // holds takes the word of a server that it holds fewer tokens than it was asked for;

@@ -294,6 +294,6 @@ func (h *History) Window(n int) (window.Request, error) {
 
 // budget is b as it was when s was sent.
 func (s Sent) budget(b window.Budget) window.Budget {
-	b.Bytes, b.Window, b.Reserve = s.Bytes, cmp.Or(s.Window, b.Window), cmp.Or(s.Reserve, b.Reserve)
+	b.Bytes, b.Window, b.Reserve, b.Seen = s.Bytes, cmp.Or(s.Window, b.Window), cmp.Or(s.Reserve, b.Reserve), s.Seen
 	return b
 }

@@ -48,7 +48,7 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 	msgs := req.Messages
 	r.requests++
 	sent.N, sent.Step, sent.Turns, sent.Folds, sent.Summaries = r.requests, r.steps, len(r.parts.Turns), r.parts.Folds, len(r.parts.Summaries)
-	sent.Bytes, sent.Window, sent.Reserve = r.Budget.Bytes, r.Budget.Window, r.Budget.Reserve
+	sent.Bytes, sent.Window, sent.Reserve, sent.Seen = r.Budget.Bytes, r.Budget.Window, r.Budget.Reserve, r.Budget.Seen
 	if err := r.log(ctx, kindRequest, sent); err != nil {
 		return window.Reply{}, err
 	}
@@ -65,11 +65,11 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 	}
 	if reply.Model != "" && r.model != "" && reply.Model != r.model {
 		r.warn(fmt.Sprintf("another model answers: %s, and before it %s", reply.Model, r.model))
-		r.seen = window.Seen{} // and counts otherwise
+		r.Budget.Seen = window.Seen{} // and counts otherwise
 	}
 	r.model = cmp.Or(reply.Model, r.model)
 	u := reply.Usage
-	limit := r.cut(sent, msgs, u.Prompt)
+	limit, cost := r.cut(sent, msgs, u.Prompt)
 	if limit == 0 {
 		r.Budget.Calibrate(msgs, u.Prompt)
 	}
@@ -85,7 +85,7 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 	}
 	if limit > 0 {
 		r.Budget = r.Budget.Narrowed(limit, msgs)
-		return window.Reply{Overflow: limit}, errors.Join(&TruncatedError{Sent: r.seen.Cost, Read: u.Prompt}, r.log(ctx, kindReply, received))
+		return window.Reply{Overflow: limit}, errors.Join(&TruncatedError{Sent: cost, Read: u.Prompt}, r.log(ctx, kindReply, received))
 	}
 	r.holds(reply.Window)
 	return reply, r.log(ctx, kindReply, received)

@@ -168,6 +168,9 @@ func (h *History) budget() window.Budget {
 		if r := h.Received[n-1]; r.Overflow > 0 {
 			b = b.Narrowed(r.Overflow, req.Messages)
 		} else {
+			if s := h.Sent[n-1]; s.Summary == nil && r.Prompt > 0 {
+				_, b.Seen = b.Cut(h.parts(s), req.Messages, r.Prompt)
+			}
 			b.Calibrate(req.Messages, r.Prompt)
 			b.Window = min(b.Window, cmp.Or(r.Holds, b.Window))
 		}

@@ -27,7 +27,6 @@ type run struct {
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
 	used    int             // percent of the window that the newest request filled
-	seen    window.Seen     // the newest request, and what its server counted
 	logErr  error           // of an effect that could not be recorded
 	unread  []string        // files about the project that cannot be shown, and why
 }
