@@ -9,6 +9,9 @@ require (
 	// File names with * and **, as grep, find and .gitignore have them.
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 
+	// The check of a report against a JSON Schema.
+	github.com/google/jsonschema-go v0.4.3
+
 	// A command line of the model is split into words as a shell would.
 	github.com/mattn/go-shellwords v1.0.16
 

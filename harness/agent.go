@@ -24,6 +24,7 @@ type Agent struct {
 	Check   *act.Shell     // what gates run in, as programs
 	Budget  window.Budget  // of the window, with the server's real size
 	Gates   []Gate         // what must succeed before done counts
+	Form    *Form          // what the report of done must be; nil: any text
 	Limits  Limits         //
 	Store   *memory.Store  // the event log
 	Session memory.Session // made by Store.NewSession

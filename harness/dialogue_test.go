@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the expected parts of the dialogues anew")
 
 // TestDialogue runs testdata/*.txtar. Each is a session with the scripted
-// model: the files task, gate (a command line each), model (a reply a line)
+// model: the files task, gate (a command line each), schema, model (a reply a line)
 // and dir/… go in; end (how the run ended) and seen (the last window that the
 // model was shown) come out.
 func TestDialogue(t *testing.T) {
@@ -64,11 +64,19 @@ func dialogue(t *testing.T, file string) {
 			a.Gates = append(a.Gates, harness.Gate{Cmd: g})
 		}
 	}
+	if in["schema"] != "" {
+		if a.Form, err = harness.ParseForm([]byte(in["schema"])); err != nil {
+			t.Fatal(err)
+		}
+	}
 	fmt.Sscan(in["steps"], &a.Limits.Steps)
 	out, err := a.Do(context.Background(), strings.TrimSpace(in["task"]))
 	end := fmt.Sprintf("stop %s, exit %d, %d steps, changed %v\nreport %s\n", out.Stop, out.Exit, out.Steps, out.Changed, out.Report)
 	for _, g := range out.Gates {
 		end += fmt.Sprintf("gate %s: status %d after %d\n", g.Cmd, g.Status, g.Tries)
+	}
+	if out.Unfit != "" {
+		end += "unfit " + out.Unfit + "\n"
 	}
 	if err != nil {
 		end += "error " + strings.ReplaceAll(err.Error(), dir, "DIR") + "\n"

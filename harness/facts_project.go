@@ -39,6 +39,7 @@ const (
 func (r *run) opening(ctx context.Context, task string) string {
 	facts := r.facts(ctx, task)
 	notes, tokens := r.notes()
+	task += r.Form.prompt()
 	text := prompt(task, strings.Trim(notes+"\n\n"+facts, "\n"))
 	if need, have := r.Budget.Fits(r.Setup.System, text); need > have {
 		text, tokens = prompt(task, facts), 0

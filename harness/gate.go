@@ -43,7 +43,11 @@ func cannotRun(status int) bool {
 // returned; it comes back as it is when all gates pass, and else as a failed
 // observation that says what the first failing gate printed.
 func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.Result {
-	r.outcome.Report = res.Report
+	report, wrong := r.Form.Check(res.Report)
+	if r.outcome.Report = res.Report; wrong != "" {
+		return r.unfit(call, res, wrong)
+	}
+	r.outcome.Report, res.Report, r.outcome.Unfit = report, report, ""
 	for i, g := range r.Gates {
 		if names := r.tampered(g, true); len(names) > 0 {
 			return r.gateChanged(ctx, i, names, res)

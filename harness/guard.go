@@ -40,6 +40,10 @@ func (g *Guard) Ran(call window.Call, changed bool) {
 	}
 }
 
+// Unsee drops a call that was judged by what it says and not by the workspace: with
+// other words it is another one.
+func (g *Guard) Unsee(call window.Call) { delete(g.seen, same(call)) }
+
 // Forget drops every call that was seen: anything may have another result now.
 // The warnings stay.
 func (g *Guard) Forget() { *g = Guard{Warnings: g.Warnings} }

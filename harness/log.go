@@ -47,7 +47,9 @@ type Setup struct {
 	Facts      int           `json:"facts,omitempty"` // of it, about how many tokens are of AGENTS.md
 	Budget     window.Budget `json:"budget"`
 	Gates      []string      `json:"gates"`
-	Version    string        `json:"version"`
+	// Schema is what the report of done must fit, if anything.
+	Schema  json.RawMessage `json:"schema,omitempty"`
+	Version string          `json:"version"`
 	// Wire is what decides the bytes of a request beside the window, in the
 	// words of package llm.
 	Wire   json.RawMessage `json:"wire"`
@@ -145,6 +147,7 @@ type Turned struct {
 const (
 	howMissed      = "missed"      // there was no call that could be run
 	howRepeated    = "repeated"    // the call was not run again
+	howUnfit       = "unfit"       // a done whose report does not fit the schema
 	howInterrupted = "interrupted" // the call was begun, and nobody knows how it ended
 )
 

@@ -93,8 +93,9 @@ type Outcome struct {
 	Task    string       `json:"task"`
 	Stop    Stop         `json:"stop"`
 	Exit    int          `json:"exit"`
-	Report  string       `json:"report"` // what the model said with done, or asked with ask
-	Steps   int          `json:"steps"`  // replies of the model
+	Report  string       `json:"report"`          // what the model said with done, or asked with ask
+	Unfit   string       `json:"unfit,omitempty"` // why the newest report does not fit the schema, if it does not
+	Steps   int          `json:"steps"`           // replies of the model
 	Model   string       `json:"model"`
 	Sandbox string       `json:"sandbox"` // the profile
 	Network string       `json:"network"` // what commands could reach: off, proxy, host

@@ -186,6 +186,9 @@ func (a *Agent) Resume(ctx context.Context, h *History) (Outcome, error) {
 	if err := h.Ready(a.Session.ID, a.Limits); err != nil {
 		return Failure(a.Session.Task, Failed, err), err
 	}
+	if err := a.keepForm(h); err != nil {
+		return Failure(a.Session.Task, Failed, err), err
+	}
 	return a.carry(ctx, func(ctx context.Context) (*run, error) { return a.takeUp(ctx, h) })
 }
 

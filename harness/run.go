@@ -27,6 +27,7 @@ type run struct {
 	took    time.Duration   // of the newest command
 	status  int             // of the newest act by hand
 	used    int             // percent of the window that the newest request filled
+	misfit  bool            // the newest act was a done whose report does not fit
 	logErr  error           // of an effect that could not be recorded
 	unread  []string        // files about the project that cannot be shown, and why
 }
@@ -72,7 +73,7 @@ func (r *run) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Setup.Seals, r.Setup.GateChange = seals, r.GateChange
+	r.Setup.Seals, r.Setup.GateChange, r.Setup.Schema = seals, r.GateChange, r.Form.schema()
 	r.warnOfScripts()
 	r.Setup.Prompt, r.Setup.Budget, r.Setup.Limits, r.Setup.Shell = r.parts.Task, r.Budget, r.Limits, r.shell
 	if err := r.log(ctx, kindSetup, r.Setup); err != nil {
@@ -174,7 +175,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	if err := failpoint.Here("harness/intent"); err != nil {
 		return act.Result{Err: err}
 	}
-	r.Shell.Unready = r.failed
+	r.Shell.Unready, r.misfit = r.failed, false
 	began := time.Now()
 	// Where the model copied a marker that was shown broken, it means the whole one.
 	res := r.Shell.Do(ctx, window.Plain(call.Cmd), window.Plain(call.Stdin))
@@ -202,6 +203,8 @@ const maxIdle = 4
 func (r *run) note(call window.Call, res act.Result) {
 	next, data := "next", window.Values(nil)
 	switch {
+	case r.misfit:
+		next = "next_form"
 	case r.failed:
 		next, data = "next_gate", window.Values{"Shown": window.If(r.shown)}
 	case res.Broken:
@@ -226,7 +229,11 @@ func (r *run) wait(call window.Call, res act.Result) Stop {
 
 // turned is what the log must know of a call that was run.
 func (r *run) turned(res act.Result) Turned {
-	return Turned{MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates, Recall: res.Recall, Pin: res.Pin}
+	how := ""
+	if r.misfit {
+		how = howUnfit
+	}
+	return Turned{How: how, MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates, Recall: res.Recall, Pin: res.Pin}
 }
 
 // missed adds a turn in which the model made no call that could be run.

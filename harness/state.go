@@ -88,6 +88,10 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 		s.guard.Refuse(t.Call)
 	case howInterrupted:
 		s.lost()
+	case howUnfit:
+		s.ran(t.Call, d.Changed, act.Result{})
+		s.again, s.report = false, d.Report
+		s.unfit(t.Call)
 	default:
 		res := act.Result{Status: t.Status, Output: t.Output}
 		if gate || d.Done {

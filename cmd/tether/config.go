@@ -75,8 +75,11 @@ type RunConfig struct {
 	Secrets []string `toml:"secrets"`
 	// Protect are patterns of the files that the gates are made of, and
 	// GateChange what a change of a gate's own script means: fail or report.
-	Protect    []string `toml:"protect"`
-	GateChange string   `toml:"gate_change"`
+	Protect []string `toml:"protect"`
+	// Schema is a JSON Schema that the report must fit: a file of the workspace, or
+	// with --schema any file.
+	Schema     string `toml:"schema"`
+	GateChange string `toml:"gate_change"`
 	// Facts says whether the model is shown what AGENTS.md says.
 	Facts bool `toml:"facts"`
 }

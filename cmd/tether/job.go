@@ -50,6 +50,9 @@ func (j job) do(ctx context.Context, p *program) (harness.Outcome, error) {
 	defer done()
 	a := w.agent(model, gates)
 	a.Notify = j.Notify
+	if a.Form, err = w.form(); err != nil {
+		return j.failed(ctx, w, err)
+	}
 	j.Shown.remember(w)
 	out, err := a.Do(ctx, j.Task)
 	j.Shown.compare(w, out)

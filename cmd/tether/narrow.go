@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,6 +123,7 @@ func widenings(user, c Config) []widening {
 	for _, f := range c.Family[:len(c.Family)-len(user.Family)] {
 		add(true, "family", "no "+f.Match, fmt.Sprintf("%s with calls %q and result %q", f.Match, f.Calls, f.Result), false)
 	}
+	add(c.Run.Schema != user.Run.Schema && (user.Run.Schema != "" || filepath.IsAbs(c.Run.Schema)), "run.schema", strconv.Quote(user.Run.Schema), strconv.Quote(c.Run.Schema), false)
 	add(c.Run.GateChange != user.Run.GateChange && c.Run.GateChange == harness.GateReports, "run.gate_change", user.Run.GateChange, c.Run.GateChange, false)
 	add(c.Run.Facts && !user.Run.Facts, "run.facts", user.Run.Facts, c.Run.Facts, false)
 	more("run.steps", int64(user.Run.Steps), int64(c.Run.Steps))

@@ -258,6 +258,11 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 	model.Continue(l.history.Shape(), l.history.Misses(), l.history.Replies(c.Model.Name))
 	a := w.agent(model, gates)
 	a.Notify = f.notify(p)
+	if f.fs.Changed("schema") || len(l.history.Setup.Schema) == 0 { // else it is the session's own, whatever the file holds now
+		if a.Form, err = w.form(); err != nil {
+			return f.failed(ctx, p, w, l.session.Task, err)
+		}
+	}
 	f.remember(w)
 	out, err := a.Resume(ctx, &l.history)
 	f.compare(w, out)

@@ -34,6 +34,7 @@ type runFlags struct {
 	verify, skills  []string
 	protect         []string
 	mendGate        bool
+	schema          string
 	steps, tokens   int
 	limit           time.Duration
 	json, events, q bool
@@ -55,6 +56,7 @@ func (f *runFlags) declare(fs *pflag.FlagSet) {
 func (f *runFlags) declareTask(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.verify, "verify", nil, "a command that must succeed before the task is done (repeatable)")
 	fs.StringArrayVar(&f.protect, "protect", nil, "files that belong to the checks and stay as they are, such as \"tests/**\" (repeatable)")
+	fs.StringVar(&f.schema, "schema", "", "a file with a JSON Schema: the report must be JSON that fits it")
 	fs.BoolVar(&f.mendGate, "allow-gate-change", false, "the script that a check runs may be changed: that is the task")
 	f.declareModel(fs)
 	fs.IntVar(&f.steps, "max-steps", 0, "replies of the model")
@@ -120,6 +122,9 @@ func (f *runFlags) settings(p *program) (Config, error) {
 	}
 	c.Run.Verify = append(slices.Clip(c.Run.Verify), f.verify...)
 	if err := verifiable(c.Run.Verify); err != nil {
+		return c, err
+	}
+	if err := f.useSchema(&c); err != nil {
 		return c, err
 	}
 	return c, f.sealed(&c)
@@ -213,6 +218,9 @@ func lastLine(o harness.Outcome) string {
 	}
 	for _, g := range o.Gates {
 		fmt.Fprintf(&b, "\ntether: gate %s: %s", gateWord(g), g.Cmd)
+	}
+	if o.Unfit != "" {
+		fmt.Fprintf(&b, "\ntether: %s", o.Unfit)
 	}
 	if len(o.Gates) == 0 {
 		b.WriteString("\ntether: nothing was verified: give a check with --verify")
