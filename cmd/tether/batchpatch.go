@@ -105,13 +105,14 @@ func filePatch(name string, old, now fileVersion) ([]byte, bool) {
 	case bytes.Equal(old.text, now.text):
 		return nil, true // touched only
 	}
-	end := ""
-	if strings.Contains(name, " ") {
-		end = "\t" // so that the name ends where it ends
+	for _, side := range []*string{&from, &to} {
+		if strings.Contains(*side, " ") {
+			*side += "\t" // so that the name ends where it ends
+		}
 	}
 	if text := diff.Diff("a", old.text, "b", now.text); text != nil {
 		hunks := bytes.SplitN(text, []byte("\n"), 4)[3] // after the heading of three lines
-		fmt.Fprintf(&b, "--- %s%s\n+++ %s%s\n%s", from, end, to, end, hunks)
+		fmt.Fprintf(&b, "--- %s\n+++ %s\n%s", from, to, hunks)
 	}
 	return b.Bytes(), true
 }

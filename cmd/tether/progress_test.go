@@ -85,7 +85,7 @@ func TestProgressTerminal(t *testing.T) {
 		time.Sleep(3500 * time.Millisecond) // of the bubble's clock
 		synctest.Wait()
 		p.mu.Lock()
-		if s := screen(out.String()); !strings.HasSuffix(s, "1 running  3s") {
+		if s := barScreen(out.String()); !strings.HasSuffix(s, "1 running  3s") {
 			t.Errorf("after 3 s: %q", s)
 		}
 		p.mu.Unlock()
@@ -93,7 +93,7 @@ func TestProgressTerminal(t *testing.T) {
 		p.begin()
 		p.end(false, "b: steps")
 		p.close()
-		if s := screen(out.String()); s != "tether: 2/2 b: steps\n" {
+		if s := barScreen(out.String()); s != "tether: 2/2 b: steps\n" {
 			t.Errorf("in the end: %q", s)
 		}
 		if strings.ContainsAny(out.String(), "\x1b\x07") {
@@ -102,9 +102,9 @@ func TestProgressTerminal(t *testing.T) {
 	})
 }
 
-// screen is what a terminal shows after it got text: a carriage return goes to the
+// barScreen is what a terminal shows after it got text: a carriage return goes to the
 // beginning of the line, and what follows replaces what is there.
-func screen(text string) string {
+func barScreen(text string) string {
 	var lines []string
 	line, at := []rune{}, 0
 	for _, r := range text {

@@ -54,6 +54,9 @@ func (f *runFlags) goOn(ctx context.Context, p *program, id, said string) error 
 	if f.json && f.events {
 		return usagef("--json and --events are two ways to print the same; give one")
 	}
+	if err := f.reports.check(); err != nil {
+		return err
+	}
 	l, err := f.take(ctx, p, id)
 	if err != nil {
 		return f.refuse(ctx, p, l, err)
@@ -68,11 +71,12 @@ func (f *runFlags) goOn(ctx context.Context, p *program, id, said string) error 
 		l.close()
 		return f.refuse(ctx, p, l, err)
 	}
+	f.reports.deafen(p)
 	out, err := f.carryOn(ctx, p, l)
 	if said != "" && out.Steps == 0 {
 		fmt.Fprintf(p.Err, "tether: what you said is kept; go on with: tether resume %s\n", l.session.ID)
 	}
-	return f.report(p, out, err)
+	return f.reports.reportOn(p, out, f.dir, f.report(p, out, err))
 }
 
 // refuse reports a session that cannot be gone on with. Nothing of that is kept:
@@ -257,7 +261,7 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 	defer model.Close()
 	model.Continue(l.history.Shape(), l.history.Misses(), l.history.Replies(c.Model.Name))
 	a := w.agent(model, gates)
-	a.Notify = f.notify(p)
+	a.Notify = f.reports.watch(f.notify(p))
 	if f.fs.Changed("schema") || len(l.history.Setup.Schema) == 0 { // else it is the session's own, whatever the file holds now
 		if a.Form, err = w.form(); err != nil {
 			return f.failed(ctx, p, w, l.session.Task, err)
