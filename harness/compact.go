@@ -77,6 +77,7 @@ func (r *run) summarised(ctx context.Context, s window.Summary) error {
 		return err
 	}
 	r.parts.Summaries = append(r.parts.Summaries, s)
+	r.outcome.Folds++
 	r.tell(Event{Type: EventCompact, N: r.steps, Obs: c.First + " to " + c.Last, Folded: s.To - s.From, Output: s.Text})
 	return nil
 }

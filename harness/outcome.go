@@ -101,6 +101,7 @@ type Outcome struct {
 	Network string       `json:"network"` // what commands could reach: off, proxy, host
 	Gates   []GateResult `json:"gates"`
 	Tokens  Count        `json:"tokens"`
+	Folds   int          `json:"folds"` // how often the past was folded or summarised
 	Seconds float64      `json:"seconds"`
 	Changed []string     `json:"changed"` // files, as the workspace shows them
 	Planted []string     `json:"planted"` // what commands left for other programs to run or believe

@@ -33,7 +33,10 @@ func (r *run) send(ctx context.Context, fresh bool, without ...string) (window.R
 	if err := r.compact(ctx); err != nil {
 		return window.Reply{}, err
 	}
-	r.parts.Folds = r.Budget.Next(r.parts)
+	was := r.parts.Folds
+	if r.parts.Folds = r.Budget.Next(r.parts); r.parts.Folds != was {
+		r.outcome.Folds++
+	}
 	req := window.Request{Messages: r.Budget.Messages(r.parts), Fresh: fresh, Without: without}
 	reply, err := r.exchange(ctx, Sent{Fresh: fresh, Without: without}, req)
 	if err == nil {

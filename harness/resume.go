@@ -206,7 +206,7 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	}
 	err := h.Mend(ctx, a.Store, a.Session.ID)
 	r.state, r.spent, r.outcome.Tokens, r.outcome.Report = h.state, h.spent(), h.Tokens, h.report
-	r.before = h.files
+	r.before, r.outcome.Folds = h.files, h.folds()+len(h.Compacted)
 	copy(r.outcome.Gates, h.Gates) // keepGates has put them first
 	if err != nil {
 		return r, err
@@ -225,12 +225,13 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 		return r, err
 	}
 	now := a.Setup
+	now.Facts = h.Setup.Facts
 	now.Budget, now.Limits, now.System, now.Prompt = r.Budget, r.Limits, "", ""
 	if r.parts.Task == "" || r.parts.System == "" { // killed before it began, or they cannot be read
 		if err := r.frame(ctx, a.Session.Task); err != nil {
 			return r, err
 		}
-		now.System, now.Prompt, now.Shell = r.parts.System, r.parts.Task, r.shell
+		now.System, now.Prompt, now.Shell, now.Facts = r.parts.System, r.parts.Task, r.shell, r.Setup.Facts
 	}
 	r.look(ctx)
 	if h.tree != "" && h.tree != r.tree() {

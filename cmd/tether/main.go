@@ -44,7 +44,7 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, batchCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
+		runCommand, batchCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, statsCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
 		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
 	}
 }

@@ -208,8 +208,7 @@ func lastLine(o harness.Outcome) string {
 		return fmt.Sprintf("tether: %d by hand, exit status %d, sandbox %s", o.Steps, o.Exit, confines(o.Sandbox, o.Network))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "tether: %s: %d steps, %.1f s, %d tokens in (%d cached), %d out, sandbox %s",
-		endings[o.Stop], o.Steps, o.Seconds, o.Tokens.Prompt, o.Tokens.Cached, o.Tokens.Output, confines(o.Sandbox, o.Network))
+	fmt.Fprintf(&b, "tether: %s: %d steps, %.1f s, %s, sandbox %s", endings[o.Stop], o.Steps, o.Seconds, tokensLine(o), confines(o.Sandbox, o.Network))
 	if len(o.Changed) > 0 {
 		fmt.Fprintf(&b, "\ntether: changed: %s", list(o.Changed, 8))
 	}

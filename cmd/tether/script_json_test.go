@@ -27,7 +27,10 @@ var shapes = map[string]string{
 	"ls":     `{"v":1,"session":"","state":"","task":"","model":"","started":"","age_seconds":0,"stop":"","exit":0,"steps":0,"gates":[{"cmd":"","status":0,"tries":0}]}`,
 	"doctor": `{"v":1,"ok":true,"checks":[{"name":"","ok":true,"needed":true,"found":""}]}`,
 	"trials": `{"v":1,"ok":true,"sandbox":"","network":"","trials":[{"name":"","promise":"","held":true,"seen":""}]}`,
-	"event":  `{"v":1,"type":""}`,
+	"stats": `{"v":1,"sessions":[{"session":"","task":"","model":"","started":"","stop":"","exit":0,"requests":0,"steps":0,"prompt":0,"cached":0,"new":0,"output":0,"hit":0.5,"seconds":0.5,
+		"first_token":{"median_ms":0,"p95_ms":0},"folds":0,"summaries":0,"tools":[{"name":"","offered":0,"used":0,"calls":0,"failed":0}]}],"stops":{},
+		"total":{"requests":0,"steps":0,"prompt":0,"cached":0,"new":0,"output":0,"hit":0.5,"seconds":0.5,"first_token":{"median_ms":0,"p95_ms":0},"folds":0,"summaries":0,"tools":[{"name":"","offered":0,"used":0,"calls":0,"failed":0}]}}`,
+	"event": `{"v":1,"type":""}`,
 	"batch": `{"v":1,"id":"","solved":true,"sum":"","outcome":{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","steps":0,"model":"","sandbox":"","network":"",
 		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""],"planted":[""]}}`,
 	"sum": `{"v":1,"tasks":0,"done":0,"left":0,"stops":{},"exit":0,"steps":0,"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"out":""}`,
@@ -37,7 +40,7 @@ var shapes = map[string]string{
 var eventShapes = map[string]string{
 	"start": `{"session":"","task":"","model":"","sandbox":"","network":""}`, "act": `{"n":0,"cmd":""}`,
 	"observation": `{"n":0,"obs":"","status":0,"output":""}`, "gate": `{"n":0,"cmd":"","status":0}`,
-	"cache": `{"n":0}`, "warning": `{"output":""}`,
+	"cache": `{"n":0}`, "warning": `{"output":""}`, "compact": `{"obs":"","folded":0,"output":""}`,
 }
 
 // cmdJSON checks every JSON value of a file. Each stands on a line of its own,

@@ -20,7 +20,7 @@ import (
 // cmdModel serves the replies of model.jsonl as an OpenAI-compatible endpoint
 // does, and keeps the body of request N in the file sent/N. A line "hang" writes
 // to begun in the workspace and then never answers; "overflow N" refuses the
-// request, because the window is N tokens.
+// request, because the window is N tokens; "text T" is a reply that is no call.
 func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: model")
@@ -52,6 +52,10 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 			fmt.Fprintf(w, `{"error":{"message":"This model's maximum context length is %s tokens. However, your messages resulted in more."}}`, limit)
 			return
 		}
+		if text, ok := strings.CutPrefix(replies[n-1], "text "); ok {
+			io.WriteString(w, prose(text, len(body)))
+			return
+		}
 		io.WriteString(w, completion(replies[n-1], len(body)))
 	})
 	s := httptest.NewServer(mux)
@@ -70,6 +74,13 @@ data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":9,"prompt_to
 data: [DONE]
 
 `, args, size*10/37)
+}
+
+// prose is the stream of a reply that is a text, with the usage of completion.
+func prose(text string, size int) string {
+	content, _ := json.Marshal(text)
+	stream := strings.Replace(completion("", size), `"tool_calls":[{"index":0,"id":"c","function":{"name":"act","arguments":""}}]`, `"content":`+string(content), 1)
+	return strings.Replace(stream, `"finish_reason":"tool_calls"`, `"finish_reason":"stop"`, 1)
 }
 
 // cmdWindows compares what tether show --window prints with what was sent.

@@ -155,6 +155,36 @@ type shownRequest struct {
 	FirstTokenMS int64 `json:"first_token_ms"`
 	MS           int64 `json:"ms"`
 	Folded       int   `json:"folded"`
+	Summary      bool  `json:"summary,omitempty"` // it asked for a summary and not for a call
+}
+
+// A shownSummary is one that stands for older steps.
+type shownSummary struct {
+	From    string `json:"from"`    // the ids of the first
+	To      string `json:"to"`      // and the last observation that it stands for
+	Request int    `json:"request"` // that it was asked for with
+	Text    string `json:"text"`
+}
+
+// summariesOf are the summaries of a session, of those that can be read.
+func summariesOf(h harness.History) []shownSummary {
+	all := []shownSummary{}
+	for _, c := range h.Compacted {
+		if c.To > 0 {
+			all = append(all, shownSummary{c.First, c.Last, c.N, c.Text})
+		}
+	}
+	return all
+}
+
+// showSummaries prints the summaries that were made when the session had so many
+// turns.
+func showSummaries(w io.Writer, h harness.History, turns int) {
+	for _, c := range h.Compacted {
+		if c.Turns == turns && c.To > 0 {
+			fmt.Fprintf(w, "\nsummarised %s to %s (request %d):\n%s\n", c.First, c.Last, c.N, indent(c.Text, "    "))
+		}
+	}
 }
 
 func showJSON(p *program, id, task string, h harness.History) error {
@@ -175,11 +205,14 @@ func showJSON(p *program, id, task string, h harness.History) error {
 		steps = append(steps, shownStep{N: h.Steps[i].Step, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Said: t.Said, User: t.User, Status: t.Status, Output: t.Output, Obs: t.ID, Recovered: recovered(h, i)})
 	}
 	for i, r := range h.Received {
-		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded})
+		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded, h.Sent[i].Summary != nil})
 	}
 	// The outcome counts replies under "steps"; here the replies themselves
 	// stand under that name, as DESIGN 8 has it.
 	all["steps"], all["requests"] = steps, requests
+	if list := summariesOf(h); len(list) > 0 {
+		all["summaries"] = list
+	}
 	if h.Unknown != nil {
 		all["unknown"] = h.Unknown
 	}
@@ -210,6 +243,7 @@ func showSteps(w io.Writer, id, task string, h harness.History) {
 	fmt.Fprintf(w, "task    %s\n", task)
 	b := h.Setup.Budget
 	for i, t := range h.Turns {
+		showSummaries(w, h, i)
 		said := "$ " + t.Call.Cmd
 		if t.Call.Cmd == "" {
 			said = "said: " + oneLine(t.Said, 200)
@@ -224,6 +258,7 @@ func showSteps(w io.Writer, id, task string, h harness.History) {
 		}
 		fmt.Fprintf(w, "%s\n", indent(b.Observe(t), "    "))
 	}
+	showSummaries(w, h, len(h.Turns))
 	fmt.Fprintln(w)
 	for _, a := range h.Asked {
 		if a.Times == 0 { // else it is the count of one that stands here already
