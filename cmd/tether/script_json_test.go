@@ -34,6 +34,9 @@ var shapes = map[string]string{
 	"batch": `{"v":1,"id":"","solved":true,"sum":"","outcome":{"v":1,"session":"","task":"","stop":"","exit":0,"report":"","steps":0,"model":"","sandbox":"","network":"",
 		"gates":[{"cmd":"","status":0,"tries":0}],"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"changed":[""],"planted":[""]}}`,
 	"sum": `{"v":1,"tasks":0,"done":0,"left":0,"stops":{},"exit":0,"steps":0,"tokens":{"prompt":0,"cached":0,"output":0},"seconds":0.5,"out":""}`,
+
+	"origins": `{"v":1,"settings":[{"key":"","origin":""}]}`,
+	"dirs":    `{"v":1,"places":[{"name":"","path":"","exists":true}]}`,
 }
 
 // eventShapes are the fields that a type of event has besides.

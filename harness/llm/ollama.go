@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -112,52 +111,6 @@ func trained(info map[string]any) int {
 		}
 	}
 	return 0
-}
-
-// largest is the size, in billions of parameters, up to which discovery takes
-// a model: more does not fit a common laptop beside the user's work.
-const largest = 10.0
-
-// discoverOllama opens the largest model that takes tools and fits a laptop,
-// else the newest one. It returns nil if there is no server or no model.
-func discoverOllama(ctx context.Context, c Config) (*Model, error) {
-	o, err := newOllama(ctx, c)
-	if err != nil {
-		return nil, nil
-	}
-	list, err := o.client(o.rt).List(ctx)
-	if err != nil || len(list.Models) == 0 {
-		return nil, nil
-	}
-	best, size := "", 0.0
-	for _, m := range list.Models {
-		b := billions(m.Details.ParameterSize)
-		if b <= size || b > largest {
-			continue
-		}
-		show, err := o.client(o.rt).Show(ctx, &api.ShowRequest{Model: m.Name})
-		if err == nil && slices.Contains(show.Capabilities, model.CapabilityTools) {
-			best, size = m.Name, b
-		}
-	}
-	best = cmp.Or(best, list.Models[0].Name)
-	c.Log("model: ollama/" + best)
-	return o.open(ctx, c, best)
-}
-
-// billions reads "7.6B" and "494M".
-func billions(s string) float64 {
-	if len(s) < 2 {
-		return 0
-	}
-	n, err := strconv.ParseFloat(s[:len(s)-1], 64)
-	switch {
-	case err != nil:
-		return 0
-	case s[len(s)-1] == 'M':
-		return n / 1000
-	}
-	return n
 }
 
 // ollama makes the request. The messages come before everything that may
