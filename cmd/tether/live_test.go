@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A screen is what a terminal shows. It understands what the live view may use
+// A display is what a terminal shows. It understands what the live view may use
 // and nothing else: text, \r, \n, and sequences that set a colour. A character in
 // the last column or behind it is a fault, because terminals differ in what they
 // do there.
-type screen struct {
+type display struct {
 	t     *testing.T
 	width int
 	rows  [][]rune
@@ -34,7 +34,7 @@ type screen struct {
 // colours are the sequences that a view may write.
 var colours = regexp.MustCompile(`^\x1b\[(1|2|31|32|0)m`)
 
-func (s *screen) write(text string) {
+func (s *display) write(text string) {
 	for text != "" {
 		if c := colours.FindString(text); c != "" {
 			text = text[len(c):]
@@ -56,7 +56,7 @@ func (s *screen) write(text string) {
 }
 
 // put shows r where the cursor is.
-func (s *screen) put(r rune) {
+func (s *display) put(r rune) {
 	w := 1
 	switch { // of its own, so that a fault of the view's table shows
 	case unicode.Is(unicode.Mn, r), r == '\u200d':
@@ -79,7 +79,7 @@ func (s *screen) put(r rune) {
 }
 
 // text is what is left on the screen, without blanks at the ends of lines.
-func (s *screen) text() string {
+func (s *display) text() string {
 	var b strings.Builder
 	for _, row := range s.rows {
 		b.WriteString(strings.TrimRight(strings.ReplaceAll(string(row), "\x00", ""), " ") + "\n")
@@ -91,7 +91,7 @@ func (s *screen) text() string {
 type pty struct {
 	t      *testing.T
 	master *os.File
-	screen *screen
+	screen *display
 	cmd    *exec.Cmd
 	dir    string
 	raw    *bytes.Buffer // what comes, if it is wanted
@@ -117,7 +117,7 @@ func startOn(t *testing.T, width int, replies string, env []string, args ...stri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { master.Close() })
-	p := &pty{t: t, master: master, dir: dir, screen: &screen{t: t, width: width, rows: [][]rune{nil}}}
+	p := &pty{t: t, master: master, dir: dir, screen: &display{t: t, width: width, rows: [][]rune{nil}}}
 	var n int
 	p.control(func(fd int) {
 		n, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
