@@ -51,7 +51,7 @@ func Weight(s string) int {
 	for i := 0; i < len(s); {
 		kind := kindOf[s[i]]
 		if kind == kindLetter || kind == kindDigit {
-			n, w := word(s[i:])
+			n, w := wordWeight(s[i:])
 			tenths, row, i = tenths+w, 0, i+n
 			continue
 		}
@@ -75,9 +75,9 @@ func Weight(s string) int {
 	return (tenths + 9) / 10
 }
 
-// word is the length of the word that s begins with, in bytes, and its weight in
+// wordWeight is the length of the word that s begins with, in bytes, and its weight in
 // tenths.
-func word(s string) (n, tenths int) {
+func wordWeight(s string) (n, tenths int) {
 	digits := 0
 	for ; n < len(s); n++ {
 		kind := kindOf[s[n]]
