@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,6 +77,26 @@ func TestExitCodes(t *testing.T) {
 	for code, text := range lines {
 		if !used[code] {
 			t.Errorf("no reason ends with %d (%s)", code, text)
+		}
+	}
+}
+
+// TestEveryExit: the script exits.txtar has a run that ends for each reason, and one
+// with each status of tether help exit-codes.
+func TestEveryExit(t *testing.T) {
+	text, err := os.ReadFile("testdata/script/exits.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stop := range stops(t) {
+		want := fmt.Sprintf("field stdout stop %s\nfield stdout exit %d\n", stop, stop.Exit())
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no run that ends with\n%s", want)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ *(\d+)  `).FindAllStringSubmatch(exitCodes, -1) {
+		if !regexp.MustCompile(`(?m)^(status|during begun [A-Z]+) ` + m[1] + ` tether run`).Match(text) {
+			t.Errorf("no run with the status %s", m[1])
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestFuzzedLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Default()
-	c.Sandbox.Profile, c.Run.Steps = "off", 6 // a shell line takes a millisecond there
+	c.Sandbox.Profile, c.Run.Steps = "off", 4 // a shell line takes a millisecond there
 	c.Run.Tools = append(c.Run.Tools, "ask")
 	store, err := memory.Open(t.Context(), ":memory:")
 	if err != nil {
