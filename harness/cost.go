@@ -38,8 +38,8 @@ type Latency struct {
 }
 
 // A Tool is a command, and what became of it. A line that is no granted command's
-// is one of sh, as the shell takes it; without sh it is under its own word, and was
-// offered to nobody.
+// is one of sh, as the shell takes it; one that was refused is under its own word,
+// and was offered to nobody.
 type Tool struct {
 	Name    string `json:"name"`
 	Offered int    `json:"offered"` // sessions in which it was granted
@@ -54,16 +54,19 @@ func (h *History) Cost() Cost {
 		Requests: len(h.Sent), Steps: h.steps, Prompt: h.Tokens.Prompt, Cached: h.Tokens.Cached, Output: h.Tokens.Output,
 		Seconds: seconds(h.spent()), Folds: h.folds(), Facts: h.Setup.Facts,
 	}
-	if h.Outcome != nil && h.Outcome.Seconds > 0 {
-		c.Seconds = h.Outcome.Seconds
+	if o := h.Outcome; o != nil {
+		c.Steps, c.Seconds = max(c.Steps, o.Steps), o.Seconds
 	}
 	for _, o := range h.Compacted {
 		if o.To > 0 {
 			c.Summaries++
 		}
 	}
-	for _, r := range h.Received {
+	for i, r := range h.Received {
 		c.ModelMS += r.MS
+		if len(r.Calls) == 0 && r.Text+r.Miss+r.Nudge != "" && h.Sent[i].Summary == nil {
+			c.Unread++
+		}
 		if r.FirstTokenMS > 0 {
 			c.firstTokens = append(c.firstTokens, r.FirstTokenMS)
 		}
@@ -92,24 +95,23 @@ func (c *Cost) tools(h *History) {
 	for i, t := range h.Turns {
 		d := h.Steps[i]
 		c.CommandMS += d.MS
-		switch {
-		case t.User != "":
-		case d.How == howMissed:
-			c.Unread++
-		case d.How != howRepeated: // that was not run
-			tool := c.tool(toolOf(t.Call.Cmd, h.Setup.Commands))
-			tool.Used, tool.Calls = 1, tool.Calls+1
-			if t.Status != act.OK {
-				tool.Failed++
-			}
+		if t.User != "" || d.How == howMissed || d.How == howRepeated {
+			continue // nothing was run
+		}
+		tool := c.tool(toolOf(t, h.Setup.Commands))
+		tool.Used, tool.Calls = 1, tool.Calls+1
+		if t.Status != act.OK {
+			tool.Failed++
 		}
 	}
 }
 
-// toolOf is the command that a line was run by.
-func toolOf(line string, granted []string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if !slices.Contains(granted, word) && slices.Contains(granted, "sh") {
+// toolOf is the command that a call was run by. One that the agent was refused is
+// under its own name.
+func toolOf(t window.Turn, granted []string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(t.Call.Cmd), " ")
+	refused := t.Status == act.NotFound && slices.ContainsFunc(act.Builtins(), func(c *act.Command) bool { return c.Name == word })
+	if !slices.Contains(granted, word) && !refused && slices.Contains(granted, "sh") {
 		return "sh"
 	}
 	return word
