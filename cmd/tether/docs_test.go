@@ -19,10 +19,26 @@ var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 // file to trust.
 var docsStatus = map[string]int{"tether config trust": 9}
 
-// TestDocs runs the commands of docs/sandbox.md, one after the other, and reads
+// pages are the pages whose commands are run: how many each has at least, and the
+// files that they are about.
+var pages = map[string]struct {
+	least int
+	files string
+}{
+	"sandbox.md": {9, "-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n"},
+	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n"},
+}
+
+// TestDocs runs the commands of each of the pages, one after the other, and reads
 // its settings.
 func TestDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/sandbox.md")
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) { runPage(t, name, page.least, page.files) })
+	}
+}
+
+func runPage(t *testing.T, name string, least int, files string) {
+	page, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +48,7 @@ func TestDocs(t *testing.T) {
 	for _, m := range fences.FindAllStringSubmatch(string(page), -1) {
 		if m[1] == "toml" {
 			c := Default()
-			if err := c.decode("docs/sandbox.md", m[2]); err != nil {
+			if err := c.decode("docs/"+name, m[2]); err != nil {
 				t.Error(err)
 			}
 			continue
@@ -50,10 +66,10 @@ func TestDocs(t *testing.T) {
 			fmt.Fprintf(&script, "status %d sh -c '%s'\n", docsStatus[command], strings.ReplaceAll(command, "'", "''"))
 		}
 	}
-	if n < 9 {
-		t.Errorf("%d commands, want the page to have 9 or more", n)
+	if n < least {
+		t.Errorf("%d commands, want the page to have %d or more", n, least)
 	}
-	script.WriteString("-- model.jsonl --\n{\"cmd\":\"done\"}\n-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n")
+	script.WriteString("-- model.jsonl --\n{\"cmd\":\"done\"}\n" + files)
 	file := filepath.Join(t.TempDir(), "docs.txtar")
 	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
 		t.Fatal(err)
