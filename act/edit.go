@@ -193,24 +193,19 @@ func editBlocks(ctx context.Context, env *Env, t target, blocks []block) error {
 	return env.save(ctx, t, doc, changed)
 }
 
-// notApplied refuses a block. Of several places the first is named in a form that
-// works.
+// notApplied refuses a block. Which of several places is meant is for the model to
+// say: a line that names one of them would be taken as it stands.
 func (e *Env) notApplied(t target, doc document, which string, b block, err error) error {
 	var several *ambiguity
 	switch {
 	case errors.As(err, &several):
-		first := span{several.at[0] + 1, several.at[0] + several.n}
 		last := 0
 		for _, i := range several.at[:min(len(several.at), 3)] {
 			if s := (span{max(last+1, i), min(len(doc.lines), i+several.n+1)}); s.from <= s.to {
 				last, _ = printLines(e.Out, doc.lines, s, true)
 			}
 		}
-		hint := e.can("read " + Quote(t.name))
-		if which == "" {
-			hint = fmt.Sprintf("edit %s %d:%d", Quote(t.name), first.from, first.to)
-		}
-		return failed(hint, "%s%v; nothing was changed; name the lines of the one that is meant, or add lines around it", which, several)
+		return failed(e.can("read "+Quote(t.name)), "%s%v; nothing was changed; add lines around the one that is meant, or name its lines: edit %s A:B", which, several, Quote(t.name))
 	case errors.Is(err, errNotFound) && len(doc.lines) > smallFile:
 		return e.nearMiss(t, doc, which, b)
 	}

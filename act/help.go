@@ -3,6 +3,9 @@ package act
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"tether/sandbox"
 )
 
 var helpCommand = &Command{
@@ -20,7 +23,19 @@ var helpCommand = &Command{
 		if c == nil {
 			return &Error{NotFound, "you do not have that: " + args[0], "help"}
 		}
-		fmt.Fprint(env.Out, c.Help())
+		fmt.Fprint(env.Out, env.shell.help(c))
 		return nil
 	},
+}
+
+// help is the second level of help, with what commands reach of the network here.
+func (s *Shell) help(c *Command) string {
+	if c != shCommand || s.Env.Box == nil {
+		return c.Help()
+	}
+	reach := map[sandbox.Network]string{sandbox.NetProxy: "Some hosts only, no terminal", sandbox.NetHost: "No terminal"}
+	if word, ok := reach[s.Env.Box.Policy().Network]; ok {
+		return strings.Replace(c.Help(), shReach, word, 1)
+	}
+	return c.Help()
 }

@@ -16,11 +16,14 @@ import (
 	"tether/sandbox"
 )
 
+// shReach is what a program has where no network is granted; see Shell.help.
+const shReach = "No network, no terminal"
+
 var shCommand = &Command{
 	Name:    "sh",
 	Args:    "LINE",
 	Summary: "run programs (ls, wc, sort, python3)",
-	Detail: "Runs LINE with bash in the workspace. No network, no terminal; cd is kept.\n" +
+	Detail: "Runs LINE with bash in the workspace. " + shReach + "; cd is kept.\n" +
 		"Any line that begins with a program works without sh. Start a server with\n" +
 		"& and send its output to a file.\nexample: python3 test.py | tail -5",
 	Raw: true,
@@ -34,7 +37,7 @@ func (s *Shell) program(ctx context.Context, line, stdin string) part {
 		return s.notGranted(name)
 	}
 	if pieces, _ := scan(line); sh != nil && (line == "sh" || strings.HasSuffix(line, "--help") && len(pieces) == 2 && name == "sh") {
-		return part{content: sh.Help()}
+		return part{content: s.help(sh)}
 	}
 	return s.execute(ctx, line, stdin)
 }
@@ -80,6 +83,9 @@ func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin 
 	s.glance(line, got.Output)
 	p.said = append(p.said, s.changes(changed, got.Output)...)
 	p.said = append(p.said, s.ending(line, got, len(changed) > 0))
+	if faults := s.faults(ctx, changed); faults != nil {
+		p.broken, p.said = true, append(p.said, faults...)
+	}
 	word := w.masked(statuses)
 	if got.Status != OK {
 		word = withheld(line)

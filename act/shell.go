@@ -264,7 +264,7 @@ func (s *Shell) builtin(ctx context.Context, p *plan, in input) part {
 	c := p.cmd
 	if slices.Contains(p.words, "--help") || c.Text == 0 && len(p.words) == 1 && p.words[0] == "-h" ||
 		strings.TrimSpace(p.text) == "--help" {
-		return part{content: c.Help()}
+		return part{content: s.help(c)}
 	}
 	args, flags := p.words, map[string]string{}
 	if !c.Raw {

@@ -144,3 +144,23 @@ func checkBy(ctx context.Context, env *Env, check, text string) string {
 	}
 	return strings.TrimSpace(got.Output)
 }
+
+// faults are sentences on the files that a program has changed and that are not
+// right now. Many changed files are the work of a tool, which knows what it does.
+func (s *Shell) faults(ctx context.Context, changed []string) []string {
+	const most = 3 // files: each may cost a run of a checker
+	if len(changed) > most {
+		return nil
+	}
+	var said []string
+	for _, rel := range changed {
+		data, err := s.Env.Box.Files().ReadFile(rel, maxShown)
+		if err != nil || isBinary(data) {
+			continue
+		}
+		if fault := checkSyntax(ctx, &s.Env, rel, parseDocument(data).text()+"\n"); fault != "" {
+			said = append(said, fmt.Sprintf("But %s is not right yet: %s", inLine(s.Env.shown(rel)), fault))
+		}
+	}
+	return said
+}

@@ -20,9 +20,11 @@ const sameInAll = 2
 type Guard struct {
 	Warnings int // stall warnings so far
 
-	last window.Call         // the newest call that was run
-	seen map[window.Call]int // calls since the last change, and how often
-	idle int                 // calls since then
+	prints map[window.Call]uint64 // what a call printed last, in short
+	moving map[window.Call]bool   // and whether that was another thing than before
+	last   window.Call            // the newest call that was run
+	seen   map[window.Call]int    // calls since the last change, and how often
+	idle   int                    // calls since then
 }
 
 // Ran tells the guard of a call that was run. changed says whether it changed
@@ -30,7 +32,7 @@ type Guard struct {
 func (g *Guard) Ran(call window.Call, changed bool) {
 	call = same(call)
 	if changed || g.seen == nil {
-		g.seen = map[window.Call]int{}
+		g.seen, g.prints, g.moving = map[window.Call]int{}, nil, nil
 	}
 	g.seen[call]++
 	g.last = call
@@ -62,14 +64,14 @@ func same(call window.Call) window.Call {
 
 // Repeats says whether call was made before and nothing has changed since. It
 // is worth another sample of the model before it is answered.
-func (g *Guard) Repeats(call window.Call) bool { return g.seen[same(call)] > 0 }
+func (g *Guard) Repeats(call window.Call) bool { return g.seen[same(call)] > 0 && !g.polls(same(call)) }
 
 // Refuse says why call is not run: the name of a text of package window, or
 // empty when it is run. A refusal is a stall warning.
 func (g *Guard) Refuse(call window.Call) string {
 	call = same(call)
 	n := g.seen[call]
-	if n == 0 || call != g.last && n < sameInAll && call.Cmd != "done" {
+	if n == 0 || g.polls(call) || call != g.last && n < sameInAll && call.Cmd != "done" {
 		return "" // a done is judged by gates, and they see what they saw
 	}
 	g.Warnings++

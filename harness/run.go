@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -211,12 +212,21 @@ func (r *run) note(call window.Call, res act.Result) {
 		next = "next_broken"
 	case res.Status != act.OK:
 		next = "next_failed"
+	case r.broke && aside(call):
+		next = "next_aside"
 	case r.broke:
 		next = "next_broke"
 	case r.guard.Idle() >= maxIdle:
 		next = "next_idle"
 	}
 	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.turned(res))
+}
+
+// aside reports whether a call looks something up that is none of the files: what
+// made a command fail is not to be mended from there.
+func aside(call window.Call) bool {
+	word, _, _ := strings.Cut(strings.TrimPrefix(call.Cmd, "sh "), " ")
+	return slices.Contains([]string{"mem", "skill", "help", "web"}, word)
 }
 
 // wait ends the run with a question for the user. The answer is what a person

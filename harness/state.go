@@ -49,6 +49,7 @@ type answer struct {
 // it was before any gate.
 func (s *state) ran(call window.Call, changed bool, res act.Result) {
 	s.guard.Ran(call, changed)
+	s.guard.Printed(call, strings.ToValidUTF8(res.Output, "\uFFFD"))
 	switch {
 	case changed:
 		s.failed, s.broke = false, false
