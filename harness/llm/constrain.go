@@ -111,14 +111,15 @@ func (p prompt) speak() []spoken {
 		case m.Role == window.RoleUser && i > 1:
 			// In the middle of a task a user message costs most of the prompt cache on
 			// many templates and is refused by some: it comes as results do.
-			if s.role, s.id = p.Result, ""; s.role == said[len(said)-1].role && s.role == window.RoleUser {
-				said[len(said)-1].content += "\n\n" + s.content // and others insist that the roles alternate
+			last := &said[len(said)-1]
+			if s.role, s.id = p.speaker(*last), ""; s.role == last.role && (s.role == window.RoleUser || p.Result == alternate) {
+				last.content += "\n\n" + s.content // and others insist that the roles alternate
 				continue
 			}
 		case m.Role == window.RoleSystem && p.form != native && p.form != prose:
 			s.content += "\n" + window.Text("reply_form", nil)
 		case m.Role == window.RoleTool && (m.ID != open || m.ID == ""):
-			s.role, s.id = p.Result, ""
+			s.role, s.id = p.speaker(said[len(said)-1]), ""
 		case m.Call != nil && p.form == native:
 			s.call, open = m.Call, m.ID
 		case m.Call != nil:
@@ -126,7 +127,23 @@ func (p prompt) speak() []spoken {
 		}
 		said = append(said, s)
 	}
+	for i := range said {
+		if p.IDs == "nine" && said[i].id != "" {
+			said[i].id = nine(said[i].id)
+		}
+	}
 	return said
+}
+
+// speaker is who says, behind the message last, what answers no tool call.
+func (p prompt) speaker(last spoken) window.Role {
+	switch {
+	case p.Result != alternate:
+		return p.Result
+	case last.role == window.RoleTool || last.call != nil:
+		return window.RoleTool
+	}
+	return window.RoleUser
 }
 
 // written is an assistant message that acts, as text.

@@ -150,8 +150,8 @@ func TestFresh(t *testing.T) {
 	if err := json.Unmarshal(body, &sent); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || sent.Temperature != freshTemperature || sent.Seed == 0 {
-		t.Errorf("got temperature %v and seed %v", sent.Temperature, sent.Seed)
+	if err != nil || *sent.Temperature != freshTemperature || *sent.Seed == 0 {
+		t.Errorf("got temperature %v and seed %v", *sent.Temperature, *sent.Seed)
 	}
 }
 

@@ -38,6 +38,8 @@ type wiring struct {
 	Temperature float64     `json:"temperature"`
 	Seed        int         `json:"seed"`
 	MaxTokens   int         `json:"max_tokens"`
+	IDs         string      `json:"ids,omitempty"`   // as in Family
+	Think       string      `json:"think,omitempty"` // "on", "off", "low", "high"; "" is as the server does
 }
 
 // A prompt is a request with all that decides its bytes.
@@ -48,6 +50,8 @@ type prompt struct {
 	fresh    bool
 	without  []string // first words that the schema leaves out
 	stream   bool
+	quiet    bool     // with as little thought as the model can do
+	drop     []string // fields that the server has refused (refused.go)
 }
 
 // prompt settles how r is sent in the form f.
@@ -72,6 +76,12 @@ func (p prompt) shape() string {
 	if !p.stream {
 		words = append(words, "whole")
 	}
+	if p.quiet {
+		words = append(words, "quiet")
+	}
+	for _, name := range p.drop {
+		words = append(words, "-"+name)
+	}
 	return strings.Join(words, " ")
 }
 
@@ -79,7 +89,11 @@ func (p prompt) shape() string {
 func (m *Model) prompt(r window.Request) prompt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.wire.prompt(r, m.form)
+	p := m.wire.prompt(r, m.form)
+	if p.drop = m.drop; m.quiet {
+		p = p.quieter()
+	}
+	return p
 }
 
 // build makes the request in the server's protocol.
@@ -115,5 +129,13 @@ func Encode(wire json.RawMessage, shape string, r window.Request) ([]byte, error
 	r.Fresh = r.Fresh || has(words, "fresh")
 	p := w.prompt(r, form(words[0]))
 	p.stream = !has(words, "whole")
+	if has(words, "quiet") {
+		p = p.quieter()
+	}
+	for _, w := range words {
+		if name, ok := strings.CutPrefix(w, "-"); ok {
+			p.drop = append(p.drop, name)
+		}
+	}
 	return json.Marshal(p.build())
 }

@@ -110,6 +110,7 @@ func (e *CutError) Unwrap() error { return e.Cause }
 // causes of a CutError
 var (
 	errNoEnd   = errors.New("the stream ended without a last frame")
+	errMused   = errors.New("the model did nothing but think")
 	errStalled = errors.New("the server sent nothing for too long")
 	errTooLong = errors.New("the server sent more than a reply may hold")
 )

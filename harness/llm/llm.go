@@ -43,6 +43,7 @@ type Config struct {
 	Model     string
 	Window    int       // tokens wanted; 0: DefaultWindow. Info has the real number
 	Constrain string    // "auto" (also ""), "on" or "off": decode under the schema of the grant
+	Thinking  string    // "auto" (also ""), "on" or "off": as the model's family needs, or as far as it can be switched
 	Commands  []string  // the granted first words
 	Dialects  []Dialect // of the user, beside the table of package llm
 	Families  []Family  // of the user, before the table of package llm
@@ -94,6 +95,10 @@ type Model struct {
 	wire   wiring
 	form   form
 	misses int // replies in a row that held no call
+
+	drop    []string // fields that the server has refused
+	quiet   bool     // from here on with as little thought as the model can do
+	musings int      // replies that were nothing but thought
 }
 
 // Open finds the model that c names and asks its server what it can. The
@@ -132,6 +137,11 @@ func (c Config) filled() (Config, error) {
 	default:
 		return c, &ConfigError{"constrain", fmt.Sprintf("%q is not one of auto, on, off", c.Constrain)}
 	}
+	switch c.Thinking {
+	case "", "auto", "on", "off":
+	default:
+		return c, &ConfigError{"thinking", fmt.Sprintf("%q is not one of auto, on, off", c.Thinking)}
+	}
 	if c.Window < 0 || c.MaxTokens < 0 || c.Temperature < 0 {
 		return c, &ConfigError{"model", "window, max tokens and temperature cannot be negative"}
 	}
@@ -155,6 +165,7 @@ func (m *Model) settle() {
 	m.info.Window = min(cmp.Or(m.info.Window, m.cfg.Window), m.cfg.Window)
 	f := familyOf(m.info.Name, m.cfg.Families)
 	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result()
+	m.wire.IDs, m.wire.Think = f.IDs, f.thinking(m.cfg.Thinking, m.info.Server)
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed
 	m.wire.MaxTokens = window.ReserveOf(m.info.Window, m.cfg.MaxTokens) // prompt and reply fit together
 	if !m.info.Native || m.info.Server == "openai" {

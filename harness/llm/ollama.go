@@ -124,6 +124,7 @@ func (p prompt) ollama() *api.ChatRequest {
 			"num_ctx": p.Window, "num_predict": p.MaxTokens, "temperature": p.Temperature, "seed": p.Seed,
 		},
 	}
+	req.Think = p.ollamaThink()
 	for _, s := range p.speak() {
 		req.Messages = append(req.Messages, ollamaMessage(s))
 	}

@@ -75,9 +75,12 @@ type (
 		Messages       []chatMessage   `json:"messages"`
 		Tools          json.RawMessage `json:"tools,omitempty"`
 		ResponseFormat json.RawMessage `json:"response_format,omitempty"`
-		MaxTokens      int             `json:"max_tokens"`
-		Temperature    float64         `json:"temperature"`
-		Seed           int             `json:"seed"`
+		MaxTokens      int             `json:"max_tokens,omitempty"`
+		MaxCompletion  int             `json:"max_completion_tokens,omitempty"` // what OpenAI's thinking models call it
+		Temperature    *float64        `json:"temperature,omitempty"`
+		Seed           *int            `json:"seed,omitempty"`
+		Effort         string          `json:"reasoning_effort,omitempty"`
+		TemplateArgs   *templateArgs   `json:"chat_template_kwargs,omitempty"`
 		Stream         bool            `json:"stream"`
 		StreamOptions  *streamOptions  `json:"stream_options,omitempty"`
 		CachePrompt    bool            `json:"cache_prompt,omitempty"`
@@ -108,10 +111,20 @@ const chatTools = `[{"type":"function","function":{"name":"` + toolName + `","de
 // openai makes the request.
 func (p prompt) openai() *chatRequest {
 	req := &chatRequest{
-		Model: p.Model, MaxTokens: p.MaxTokens, Temperature: p.Temperature, Seed: p.Seed,
+		Model: p.Model, MaxTokens: p.MaxTokens, Temperature: &p.Temperature, Seed: &p.Seed,
+		Effort: p.effort(), TemplateArgs: p.templateArgs(),
 		Stream: p.stream, CachePrompt: p.Server == "llama-server",
 	}
-	if p.stream {
+	if p.dropped("temperature") {
+		req.Temperature = nil
+	}
+	if p.dropped("seed") {
+		req.Seed = nil
+	}
+	if p.dropped("max_tokens") {
+		req.MaxTokens, req.MaxCompletion = 0, p.MaxTokens
+	}
+	if p.stream && !p.dropped("stream_options") {
 		req.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	for _, s := range p.speak() {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,7 @@ type turn struct {
 	stream                             func(string)
 	until                              time.Time // loading is waited for until then
 	emptied, cut, misread, untool, mum bool
+	mused, hushed                      bool   // the newest reply is nothing but thought; it was asked for with less
 	fault                              string // the server's words on what it could not read
 	partial                            string // what came of the attempts that broke off
 }
@@ -63,16 +65,24 @@ type turn struct {
 // once sends the request one time.
 func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	p := t.prompt(t.request)
-	p.stream = !t.mum
+	if p.stream = !t.mum; t.hushed {
+		p = p.quieter()
+	}
 	req := p.build()
 	body, err := json.Marshal(req)
 	if err != nil {
 		return window.Reply{}, err
 	}
-	wire, beat, stop := watch(ctx, t.cfg.FirstToken, t.cfg.Idle)
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	wire, beat, stop := watch(inner, t.cfg.FirstToken, t.cfg.Idle)
 	defer stop()
-	s := &sink{began: time.Now(), stream: t.stream, beat: beat}
+	s := &sink{began: time.Now(), stream: t.stream, beat: beat, limit: t.wire.maxThought(), over: func() { cancel(errMused) }}
 	raw, usage, err := t.send(wire, req, s)
+	if err != nil && context.Cause(inner) == errMused {
+		raw, err = Raw{Thinking: s.thinking.String() + s.content.String(), Finish: "length"}, nil
+	}
+	t.mused = err == nil && raw.mused()
 	if err != nil {
 		if context.Cause(wire) == errStalled && ctx.Err() == nil {
 			err = &CutError{errStalled}
@@ -112,6 +122,9 @@ func (t *turn) keep(s *sink) {
 // again reports whether an empty reply is worth one more try. The second one
 // is sampled: the likeliest reply would be empty again.
 func (t *turn) again(rep window.Reply) bool {
+	if t.hush() {
+		return true
+	}
 	empty := len(rep.Calls) == 0 && rep.Text == "" && rep.Miss == "" && !rep.Cut
 	if !empty || t.emptied || t.info.Server == "script" {
 		return false
@@ -134,6 +147,8 @@ func (t *turn) mend(ctx context.Context, err error) (again bool, _ error) {
 		return false, err
 	}
 	switch {
+	case t.doWithout(se):
+		return true, nil
 	case se.Class == Loading && time.Now().Before(t.until):
 		t.cfg.Log("the model is being loaded")
 		return true, wait(ctx, t.cfg.pause)
@@ -213,7 +228,7 @@ func (m *Model) learn(r window.Request, rep window.Reply) {
 	case !rep.Cut:
 		m.misses++
 	}
-	if m.misses >= missLimit && m.cfg.Constrain == "auto" && m.form != constrained && m.info.Server != "script" {
+	if m.misses >= missLimit && m.cfg.Constrain == "auto" && m.form != constrained && !slices.Contains(m.drop, "response_format") && m.info.Server != "script" {
 		m.constrain()
 		m.misses = 0
 		m.cfg.Log("the model's replies hold no calls: from here they are decoded under a schema")

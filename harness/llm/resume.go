@@ -28,6 +28,7 @@ func (m *Model) Continue(shape string, misses, replies int) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.restore(shape)
 	if m.info.Server == "script" || m.cfg.Constrain != "auto" {
 		return
 	}

@@ -26,6 +26,9 @@ type sink struct {
 	stream func(string)  // where visible text goes at once; may be nil
 	beat   func()        // to be called whenever bytes arrive
 
+	limit int    // bytes of thought after which the reply is ended; 0 is none
+	over  func() // ends it
+
 	content, thinking strings.Builder
 	calls             []RawCall
 	ids               []string // of calls, where the protocol sends them in pieces
@@ -50,6 +53,7 @@ func (s *sink) text(t string) {
 	}
 	s.mark()
 	s.content.WriteString(t)
+	s.cap()
 	if s.stream != nil {
 		s.stream(t)
 	}
@@ -62,6 +66,7 @@ func (s *sink) think(t string) {
 	}
 	s.mark()
 	s.thinking.WriteString(t)
+	s.cap()
 }
 
 // call takes a piece of a tool call. Pieces belong together by their index;
