@@ -25,6 +25,7 @@ succeeds. TASK "-" is read from standard input. Exit statuses: tether help exit-
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		var f runFlags
 		f.declare(fs)
+		fs.StringArrayVar(&f.attach, "attach", nil, "a text file that is shown with the task, as data (repeatable; \"-\" is standard input)")
 		return f.run
 	},
 }
@@ -73,6 +74,9 @@ func (f *runFlags) run(ctx context.Context, p *program, args []string) error {
 		return err
 	}
 	task, err := readTask(ctx, p, args)
+	if err == nil {
+		task, err = attach(ctx, p, task, f.attach)
+	}
 	if err != nil {
 		return err
 	}

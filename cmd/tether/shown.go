@@ -13,6 +13,7 @@ import (
 type shown struct {
 	look   look
 	output outputFile
+	attach []string // files that are given with the task
 
 	view    *live
 	before  copies   // the texts of the workspace, if somebody watches
