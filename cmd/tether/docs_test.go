@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,43 +15,55 @@ import (
 // fences are the blocks of a page in Markdown: the language and the text.
 var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// docsStatus is the exit status of each command of docs/sandbox.md that has
+// docsStatus is the exit status of each command of the pages that has
 // another one than 0 where the test runs it: without a terminal, and without a
 // file to trust.
-var docsStatus = map[string]int{"tether config trust": 9}
+var docsStatus = map[string]int{
+	"tether config trust": 9,
 
-// pages are the pages whose commands are run: how many each has at least, and the
-// files that they are about.
-var pages = map[string]struct {
-	least int
-	files string
-}{
-	"sandbox.md": {9, "-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n"},
-	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n"},
+	"tether act 'help web'": 127,
+	"tether act --allow-net docs.python.org 'web fetch http://localhost/'": 126,
+	`tether run --tools sh,read,write,edit,ask,done "Rename the function"`: 6,
+}
+
+// A docPage is a page whose commands are run.
+type docPage struct {
+	least  int    // commands that it has
+	files  string // that they are about
+	model  string // replies; empty: done
+	obeyed bool   // its settings are the user's
+}
+
+var pages = map[string]docPage{
+	"sandbox.md": {9, "-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n", "", false},
+	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
+	"commands.md": {10, "-- ws/a.txt --\none two\n-- ws/tools/lint.sh --\ntest -s \"$1\"\n-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"lines\"]}\n",
+		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},
 }
 
 // TestDocs runs the commands of each of the pages, one after the other, and reads
 // its settings.
 func TestDocs(t *testing.T) {
 	for name, page := range pages {
-		t.Run(name, func(t *testing.T) { runPage(t, name, page.least, page.files) })
+		t.Run(name, func(t *testing.T) { page.run(t, name) })
 	}
 }
 
-func runPage(t *testing.T, name string, least int, files string) {
+func (d docPage) run(t *testing.T, name string) {
 	page, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var script strings.Builder
 	script.WriteString("env TETHER_MODEL=$M\n")
-	n := 0
+	n, settings := 0, ""
 	for _, m := range fences.FindAllStringSubmatch(string(page), -1) {
 		if m[1] == "toml" {
 			c := Default()
 			if err := c.decode("docs/"+name, m[2]); err != nil {
 				t.Error(err)
 			}
+			settings += m[2]
 			continue
 		}
 		for line := range strings.Lines(m[2]) {
@@ -66,10 +79,13 @@ func runPage(t *testing.T, name string, least int, files string) {
 			fmt.Fprintf(&script, "status %d sh -c '%s'\n", docsStatus[command], strings.ReplaceAll(command, "'", "''"))
 		}
 	}
-	if n < least {
-		t.Errorf("%d commands, want the page to have %d or more", n, least)
+	if n < d.least {
+		t.Errorf("%d commands, want the page to have %d or more", n, d.least)
 	}
-	script.WriteString("-- model.jsonl --\n{\"cmd\":\"done\"}\n" + files)
+	script.WriteString("-- model.jsonl --\n" + cmp.Or(d.model, `{"cmd":"done"}`) + "\n" + d.files)
+	if d.obeyed {
+		script.WriteString("-- xdg/config/tether/tether.toml --\n" + settings)
+	}
 	file := filepath.Join(t.TempDir(), "docs.txtar")
 	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
 		t.Fatal(err)
