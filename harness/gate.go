@@ -111,7 +111,7 @@ func (r *run) gateFailed(g Gate, got act.Result) string {
 	r.shown = files != ""
 	return window.Text("gate_failed", window.Values{
 		"Reason": reason,
-		"Output": strings.TrimSpace(window.Clip(got.Output, 1200, 500, 500, "")),
+		"Output": strings.TrimSpace(window.Excerpt(got.Output, 1200, 500, 500, "")),
 		"Files":  files,
 		"Task":   window.Clip(r.outcome.Task, 600, 400, 150, ""),
 	})

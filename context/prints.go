@@ -1,0 +1,81 @@
+package window
+
+import (
+	"slices"
+	"strings"
+)
+
+// printers are the commands whose output is a text that a model copies from: what
+// a file holds, with every line of it, or a list of places. In that nothing is
+// counted instead of shown, and a line with "error" in it is no failure.
+var printers = []string{
+	"read", "write", "append", "edit", "grep", "find", "mem", "skill", "kb", "web", "mcp", "tool", "help", // built-in
+	"cat", "head", "tail", "tac", "nl", "less", "more", "bat", "sed", "awk", "cut", "sort", "uniq", "jq", "strings",
+	"xxd", "od", "hexdump", "base64", "rg", "egrep", "fgrep", "zcat", "diff", "ls", "tree", "printf", "column",
+}
+
+// gitPrinters are the verbs of git that print what files hold or held.
+var gitPrinters = []string{"show", "diff", "log", "blame", "grep", "cat-file"}
+
+// aside are commands that print nothing of their own.
+var aside = []string{"cd", "export", "set", "pushd", "mkdir", "touch", "true", "echo", "pwd", "source", "."}
+
+// prints says of a command line whether all that it prints, or some of it, is
+// such a text. Only the first program of a pipe counts: those behind it, as in
+// `go test | tail -50`, choose from what it prints. A line that cannot be read
+// as a person would is a program's.
+func prints(cmd string) (all, some bool) {
+	all = true
+	for _, part := range pipes(cmd) {
+		words := strings.Fields(part)
+		for len(words) > 0 && (strings.Contains(words[0], "=") || slices.Contains([]string{"sh", "sudo", "time", "env", "command", "("}, words[0])) {
+			words = words[1:]
+		}
+		switch {
+		case len(words) == 0 || slices.Contains(aside, words[0]):
+		case slices.Contains(printers, words[0]), words[0] == "git" && len(words) > 1 && slices.Contains(gitPrinters, words[1]):
+			some = true
+		default:
+			all = false
+		}
+	}
+	return all && some, some
+}
+
+// pipes takes a line apart at what ends a pipe, outside quotes, and keeps of
+// each pipe the first command.
+func pipes(cmd string) []string {
+	var parts []string
+	var quote byte
+	start, cut := 0, false // cut: what follows stands behind a pipe
+	add := func(end int) {
+		if !cut {
+			parts = append(parts, cmd[start:end])
+		}
+	}
+	for i := 0; i < len(cmd); i++ {
+		c := cmd[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '\\':
+			i++
+		case c == '|' && i+1 < len(cmd) && cmd[i+1] == '|', c == '&' && i+1 < len(cmd) && cmd[i+1] == '&':
+			add(i)
+			i++
+			start, cut = i+1, false
+		case c == ';' || c == '\n':
+			add(i)
+			start, cut = i+1, false
+		case c == '|':
+			add(i)
+			start, cut = i+1, true
+		}
+	}
+	add(len(cmd))
+	return parts
+}
