@@ -87,6 +87,9 @@ func (o *ollama) open(ctx context.Context, c Config, name string) (*Model, error
 	if err != nil {
 		return nil, o.failed(err)
 	}
+	if err := templated(name, show.Template); err != nil {
+		return nil, err
+	}
 	o.name = name
 	return &Model{
 		send: o.send, wire: wiring{Model: name},

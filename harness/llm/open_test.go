@@ -181,3 +181,15 @@ func TestTokens(t *testing.T) {
 		t.Errorf("got %v, want ErrNoTokenizer", err)
 	}
 }
+
+// TestNoTemplate holds that a model to which Ollama would show the last message and
+// nothing else is refused, with the way out. A GGUF that is imported without a
+// TEMPLATE is such a one.
+func TestNoTemplate(t *testing.T) {
+	p := providers[0].with(map[string]string{"/api/show": `{"capabilities":["completion"],"template":"{{ .Prompt }}"}`})
+	_, err := Open(t.Context(), Config{Model: "ollama/m", OllamaURL: newFake(t, p).URL})
+	var ce *ConfigError
+	if !errors.As(err, &ce) || !strings.Contains(err.Error(), "no chat template") || strings.Count(err.Error(), "\n") > 2 {
+		t.Errorf("got %v, want that there is no chat template, in three lines", err)
+	}
+}
