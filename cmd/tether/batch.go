@@ -132,6 +132,9 @@ type batch struct {
 	bar     *progress
 	began   time.Time
 
+	fitMu sync.Mutex
+	fit   map[string]error // of each folder that is copied: why it may not be
+
 	mu   sync.Mutex
 	stop context.CancelCauseFunc
 	dead int // tasks in a row whose model was not to be reached
@@ -145,7 +148,7 @@ func (f *batchFlags) begin(ctx context.Context, p *program, file string) (*batch
 		return nil, err
 	}
 	k, n, _ := f.part()
-	b := &batch{batchFlags: f, p: p, base: filepath.Dir(file), began: time.Now()}
+	b := &batch{batchFlags: f, p: p, base: filepath.Dir(file), began: time.Now(), fit: map[string]error{}}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		b.base = file
 	}
@@ -195,8 +198,11 @@ func (b *batch) open(ctx context.Context) error {
 		_ = os.RemoveAll(dir)
 	}
 	// Nothing of it belongs to the project that it may lie in.
-	if err := os.WriteFile(filepath.Join(b.work, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return err
+	if f, err := os.OpenFile(filepath.Join(b.work, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+		_, err = f.WriteString("*\n")
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
 	}
 	_, state, err := places(b.p.Getenv, b.work)
 	if err == nil {

@@ -88,12 +88,12 @@ func (c *cloner) file(from, to string, info fs.FileInfo) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	if err = c.contents(out, in); err == nil {
-		err = out.Chmod(info.Mode().Perm() | 0o200) // the user's own umask is not asked again
+		err = out.Chmod(info.Mode().Perm()) // whatever the umask is
 	}
 	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("%s: %w", to, reason(err))

@@ -31,6 +31,11 @@ type batchResult struct {
 	Sum       string          `json:"sum"`                 // of the line of the task
 }
 
+// maxResultLine is the longest line of a file of results in bytes: a task of
+// maxBatchLine may become six times as long when each of its bytes is escaped, and its
+// gates have printed something too.
+const maxResultLine = 8 * maxBatchLine
+
 // resultsEnding is how the name of a file of results ends.
 const resultsEnding = ".results.jsonl"
 
@@ -102,7 +107,7 @@ func (r *batchResults) read(fresh bool) error {
 func (r *batchResults) parse() error {
 	in := bufio.NewReaderSize(r.file, 64<<10)
 	for n := 1; ; n++ {
-		line, err := readLine(in, maxBatchLine)
+		line, err := readLine(in, maxResultLine)
 		if err != nil && err != io.EOF {
 			return usagef("%s:%d: %v", r.path, n, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"tether/harness"
 	"tether/harness/llm"
+	"tether/sandbox"
 )
 
 // one carries a task out in a copy of its folder. Whatever is wrong with it is its
@@ -19,7 +20,7 @@ import (
 func (b *batch) one(ctx context.Context, t batchTask) batchResult {
 	r := batchResult{V: 1, ID: t.ID, Kind: t.Kind, Sum: t.sum}
 	ws := filepath.Join(b.work, "workspace", t.ID)
-	source, err := b.source(t)
+	source, err := b.source(ctx, t)
 	if err == nil {
 		err = b.copy(ctx, source, ws)
 	}
@@ -47,7 +48,7 @@ func (b *batch) one(ctx context.Context, t batchTask) batchResult {
 
 // source is the folder of which the task gets a copy, absolute and without links;
 // empty: it has none.
-func (b *batch) source(t batchTask) (string, error) {
+func (b *batch) source(ctx context.Context, t batchTask) (string, error) {
 	dir := b.commonDir()
 	if t.Dir != "" {
 		if dir = t.Dir; !filepath.IsAbs(dir) {
@@ -58,7 +59,29 @@ func (b *batch) source(t batchTask) (string, error) {
 		return "", nil
 	}
 	root, _, err := places(b.p.Getenv, dir)
-	return root, err
+	if err != nil {
+		return "", err
+	}
+	return root, b.mayCopy(ctx, root)
+}
+
+// mayCopy refuses a folder that could be no workspace: a copy of the keys of a home
+// would be readable in the sandbox, and one of the whole machine has no end.
+func (b *batch) mayCopy(ctx context.Context, root string) error {
+	b.fitMu.Lock()
+	defer b.fitMu.Unlock()
+	err, known := b.fit[root]
+	if known {
+		return err
+	}
+	box, err := sandbox.New(ctx, sandbox.Policy{Root: root, Profile: sandbox.Off}) // nothing is run in it
+	if err == nil {
+		err = box.Close()
+	}
+	if ctx.Err() == nil {
+		b.fit[root] = err
+	}
+	return err
 }
 
 // commonDir is the folder of the tasks that name none; empty: an empty one each.
