@@ -22,6 +22,9 @@ func runAppend(ctx context.Context, env *Env, args []string) error {
 		return misuse("append --help", "there is no text for %s; put it in stdin", t.name)
 	}
 	text, said := tidy(t.name, env.Stdin, string(t.old))
+	if err := env.refuseMark(ctx, t.name, text, string(t.old)); err != nil {
+		return err
+	}
 	doc := parseDocument(t.old)
 	first := len(doc.lines) + 1
 	doc.lines, doc.open = append(doc.lines, splitLines(ended(text))...), false

@@ -89,6 +89,9 @@ func runWrite(ctx context.Context, env *Env, args []string) error {
 	if line := placeholder(t.name, doc.text(), parseDocument(t.old).text()); line != "" && len(t.old) > 0 {
 		return failed(env.can("read "+Quote(t.name)), "%q stands for code that would be lost; nothing was written; write all of %s", line, t.name)
 	}
+	if err := env.refuseMark(ctx, t.name, doc.text(), string(t.old)); err != nil {
+		return err
+	}
 	for _, s := range said {
 		env.Say("%s", s)
 	}

@@ -24,8 +24,8 @@ const (
 	// minSummary is what is no summary: "ok", "done", a number.
 	minSummary = 20
 	// shownSummaries are told in full, the newest ones; of those before only their
-	// span. So all together are never more than three sixteenths of the window.
-	shownSummaries = 3
+	// span. So all together are less than an eighth of the window (case c21).
+	shownSummaries = 2
 	// maxStep is what a step takes at most in the request for a summary, in
 	// characters: as many as show how an output begins and ends.
 	maxStep = 800
@@ -143,12 +143,22 @@ func (p Parts) summary(i int) int {
 }
 
 // summarised is what the window tells of summary n. It is data about the past, and
-// says so: a model takes a text in its window for an order.
+// says so: a model takes a text in its window for an order. Of those that are no
+// longer told, neighbours share a line.
 func (p Parts) summarised(n int) string {
-	s := p.Summaries[n]
-	values := Values{"First": p.Turns[s.From].ID, "Last": p.Turns[min(s.To, len(p.Turns))-1].ID, "Text": s.Text, "Fence": Fence(s.Text)}
-	if n < len(p.Summaries)-shownSummaries {
-		values["Text"] = ""
+	first, last, all := n, n, p.Summaries
+	told := len(all) - shownSummaries // from here on
+	if n < told {
+		if n > 0 && all[n-1].To == all[n].From {
+			return ""
+		}
+		for last+1 < told && all[last].To == all[last+1].From {
+			last++
+		}
+	}
+	values := Values{"First": p.Turns[all[first].From].ID, "Last": p.Turns[min(all[last].To, len(p.Turns))-1].ID, "Text": "", "Fence": ""}
+	if n >= told {
+		values["Text"], values["Fence"] = all[n].Text, Fence(all[n].Text)
 	}
 	return Neutral(Text("summary", values))
 }

@@ -67,7 +67,11 @@ func (p Parts) aside(i int) string {
 	if n < 0 || p.Summaries[n].From != i || p.Summaries[n].To <= p.Folds.Forced {
 		return ""
 	}
-	return "\n\n" + p.summarised(n)
+	text := p.summarised(n)
+	if text == "" { // the line of its neighbour tells it
+		return ""
+	}
+	return "\n\n" + text
 }
 
 // turn is what the window shows of turn i.
