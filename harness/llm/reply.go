@@ -58,6 +58,7 @@ type turn struct {
 	until                              time.Time // loading is waited for until then
 	emptied, cut, misread, untool, mum bool
 	mused, hushed                      bool   // the newest reply is nothing but thought; it was asked for with less
+	loops                              int    // replies that were ended because they repeated themselves
 	fault                              string // the server's words on what it could not read
 	partial                            string // what came of the attempts that broke off
 }
@@ -77,10 +78,14 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	defer cancel(nil)
 	wire, beat, stop := watch(inner, t.cfg.FirstToken, t.cfg.Idle)
 	defer stop()
-	s := &sink{began: time.Now(), stream: t.stream, beat: beat, limit: t.wire.maxThought(), over: func() { cancel(errMused) }}
+	s := &sink{began: time.Now(), stream: t.stream, beat: beat, limit: t.wire.maxThought(), over: func() { cancel(errMused) }, halt: func() { cancel(errLooping) }}
 	raw, usage, err := t.send(wire, req, s)
 	if err != nil && context.Cause(inner) == errMused {
 		raw, err = Raw{Thinking: s.thinking.String() + s.content.String(), Finish: "length"}, nil
+	}
+	if err != nil && context.Cause(inner) == errLooping {
+		raw, err = s.raw(), nil
+		raw.Finish, t.loops = "length", t.loops+1
 	}
 	t.mused = err == nil && raw.mused()
 	if err != nil {
@@ -123,6 +128,10 @@ func (t *turn) keep(s *sink) {
 // is sampled: the likeliest reply would be empty again.
 func (t *turn) again(rep window.Reply) bool {
 	if t.hush() {
+		return true
+	}
+	if t.loops == 1 && rep.Cut && !t.request.Fresh { // sampled otherwise it may not
+		t.request.Fresh = true
 		return true
 	}
 	empty := len(rep.Calls) == 0 && rep.Text == "" && rep.Miss == "" && !rep.Cut

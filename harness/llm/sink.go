@@ -25,6 +25,8 @@ type sink struct {
 	first  time.Duration // until the model began to write
 	stream func(string)  // where visible text goes at once; may be nil
 	beat   func()        // to be called whenever bytes arrive
+	halt   func()        // ends a reply that repeats itself
+	unseen int           // bytes since that was looked for
 
 	limit int    // bytes of thought after which the reply is ended; 0 is none
 	over  func() // ends it
@@ -54,6 +56,7 @@ func (s *sink) text(t string) {
 	s.mark()
 	s.content.WriteString(t)
 	s.cap()
+	s.grown(s.content.String(), len(t))
 	if s.stream != nil {
 		s.stream(t)
 	}
@@ -67,6 +70,7 @@ func (s *sink) think(t string) {
 	s.mark()
 	s.thinking.WriteString(t)
 	s.cap()
+	s.grown(s.thinking.String(), len(t))
 }
 
 // call takes a piece of a tool call. Pieces belong together by their index;
@@ -84,6 +88,7 @@ func (s *sink) call(index int, id, name, args string) {
 	}
 	s.calls[i].Name += name
 	s.args[i].WriteString(args)
+	s.grown(s.args[i].String(), len(args))
 }
 
 // raw is the reply as far as it has come.
