@@ -113,7 +113,7 @@ func massOf(msgs []Message) mass {
 
 // size is the weight of a message's texts.
 func (m Message) size() int {
-	n := Weight(m.Text)
+	n := Weight(m.Text) + Weight(m.Thought)
 	if m.Call != nil {
 		n += Weight(m.Call.Cmd) + Weight(m.Call.Stdin) + perCall
 	}

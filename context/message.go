@@ -28,6 +28,9 @@ type Message struct {
 	Text string
 	Call *Call  // set on an assistant message that acts
 	ID   string // names the call, for example "obs_3", on it and on its result
+	// Thought is what the model thought before an assistant message, in the form of
+	// its protocol, where that wants it back as it came; else it is empty.
+	Thought string
 }
 
 // A Request is what a model is asked: the window and how to sample.
@@ -60,6 +63,7 @@ type Usage struct {
 type Reply struct {
 	Calls     []Call // to be run in order, no further than the first that fails
 	Text      string // prose, if it holds no call
+	Thought   string // see Message
 	Nudge     string // what to tell a model whose message could not be run
 	Miss      string // the raw message, if it looked like a call and could not be read
 	Recovered string // the dialect that the call was found in; empty for the proper form

@@ -15,7 +15,9 @@ type Turn struct {
 	Status int    // 0 ok; see package act
 	Next   string // the closing line, fixed when the turn was made
 	Recall bool   // Output is what the model asked to see again: it is not folded again
-	Pin    bool   // the model wants it to stay: the first eight do
+	// Thought is what the model thought before it, if that must go back (Message).
+	Thought string
+	Pin     bool // the model wants it to stay: the first eight do
 }
 
 // Parts is everything that could be shown, before it is cut to size.
@@ -93,9 +95,9 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // what it sees itself doing.
 func (t Turn) said() Message {
 	if t.Call.Cmd == "" {
-		return Message{Role: RoleAssistant, Text: Clip(t.Said, 400, 200, 100, ""), ID: t.ID}
+		return Message{Role: RoleAssistant, Text: Clip(t.Said, 400, 200, 100, ""), ID: t.ID, Thought: t.Thought}
 	}
-	return Message{Role: RoleAssistant, Call: &Call{valid(t.Call.Cmd), valid(t.Call.Stdin)}, ID: t.ID}
+	return Message{Role: RoleAssistant, Call: &Call{valid(t.Call.Cmd), valid(t.Call.Stdin)}, ID: t.ID, Thought: t.Thought}
 }
 
 // Observe is what the model is told of a turn: the output, clipped, and the

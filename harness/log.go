@@ -101,6 +101,7 @@ type Received struct {
 	Holds        int           `json:"holds,omitempty"`    // the server holds fewer tokens than it was asked for: so many
 	Sent         string        `json:"sent,omitempty"`     // SHA-256 of the request's body
 	Model        string        `json:"model,omitempty"`    // who answered, in the words of the server
+	Thought      string        `json:"thought,omitempty"`  // what must go back with the reply
 	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for
 	Prompt       int           `json:"prompt"`
 	Cached       int           `json:"cached"`
@@ -125,8 +126,10 @@ type Turned struct {
 	How  string `json:"how,omitempty"` // "": a call that was run; else one of the words below
 	Said string `json:"said,omitempty"`
 	Next string `json:"next"`
-	MS   int64  `json:"ms"` // of the command
-	Step int    `json:"step"`
+	// Thought is window.Turn's.
+	Thought string `json:"thought,omitempty"`
+	MS      int64  `json:"ms"` // of the command
+	Step    int    `json:"step"`
 
 	Changed bool     `json:"changed,omitempty"` // a file
 	Files   []string `json:"files,omitempty"`   // then: those that differ from the start, the first 200

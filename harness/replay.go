@@ -189,7 +189,7 @@ func (h *History) received(body []byte) error {
 	}
 	h.model = cmp.Or(r.Model, h.model)
 	if r.Error == "" && r.Overflow == 0 && h.Sent[len(h.Sent)-1].Summary == nil {
-		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut}, h.Sent[len(h.Sent)-1].Fresh}
+		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut, Thought: r.Thought}, h.Sent[len(h.Sent)-1].Fresh}
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (h *History) turn(body []byte) error {
 		o.Output = window.Text("lost", nil)
 	}
 	h.push(window.Turn{
-		ID: d.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: d.Said, Output: o.Output, Status: o.Status, Next: d.Next, Recall: d.Recall, Pin: d.Pin,
+		ID: d.Obs, Call: window.Call{Cmd: o.Cmd, Stdin: o.Stdin}, Said: d.Said, Output: o.Output, Status: o.Status, Next: d.Next, Recall: d.Recall, Pin: d.Pin, Thought: d.Thought,
 	}, d)
 	h.replayed(h.Turns[len(h.Turns)-1], d, h.gate)
 	for _, line := range d.Gates {

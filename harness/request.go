@@ -83,7 +83,7 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
 	received := Received{
 		N: r.requests, Calls: reply.Calls, Text: reply.Text, Nudge: reply.Nudge, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
-		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Thought: r.signed(reply.Thought), Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
 		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(), Overflow: limit, Holds: reply.Window,
 	}
 	if limit > 0 {

@@ -126,6 +126,7 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 		}
 		reply.Reply, err = r.request(ctx, true, without...)
 	}
+	r.thought = reply.Thought
 	return reply.Reply, err
 }
 
@@ -274,6 +275,7 @@ func (r *run) add(t window.Turn, d Turned) {
 	for _, s := range []*string{&t.Output, &t.Said, &t.Call.Cmd, &t.Call.Stdin} {
 		*s = r.Store.Redact(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
+	t.Thought, r.thought = r.signed(r.thought), ""
 	t.Recall, t.Pin, t.Next = d.Recall, d.Pin, r.remind(t.Next)
 	r.parts.Turns = append(r.parts.Turns, t)
 	// The effect has happened: it is recorded even if the run was just
@@ -298,7 +300,7 @@ func (r *run) keep(ctx context.Context, t window.Turn, d Turned) error {
 
 // complete is d with what t and the run know.
 func (r *run) complete(t window.Turn, d Turned) Turned {
-	d.Obs, d.Said, d.Next, d.Step, d.Band = t.ID, t.Said, t.Next, r.steps, r.band
+	d.Obs, d.Said, d.Next, d.Step, d.Band, d.Thought = t.ID, t.Said, t.Next, r.steps, r.band, t.Thought
 	now := r.Shell.State()
 	d.Dir, d.Seen = now.Dir, news(r.shell, now)
 	if len(d.Gates) > 0 {

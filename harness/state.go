@@ -34,6 +34,9 @@ type state struct {
 	// loses no reply.
 	pending *answer
 
+	// thought is what the newest reply thought, until a turn has it.
+	thought string
+
 	// What was used when the person spoke last: the limits count from there.
 	base  int // replies
 	basis int // tokens

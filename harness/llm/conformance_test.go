@@ -50,6 +50,11 @@ var providers = []provider{
 		func(url string) Config { return Config{Model: "openai/m", OpenAIURL: url + "/v1"} },
 		map[string]string{"/v1/models": `{"data":[{"id":"m","max_model_len":7000}]}`}, "/v1/chat/completions",
 	},
+	{
+		"anthropic", ".sse",
+		func(url string) Config { return Config{Model: "anthropic/m", AnthropicURL: url} },
+		map[string]string{"/v1/models/m": `{"id":"m","type":"model","max_input_tokens":7000}`}, "/v1/messages",
+	},
 }
 
 func TestConformance(t *testing.T) {

@@ -98,6 +98,7 @@ type spoken struct {
 	content string
 	call    *window.Call // as a tool call, in the native form
 	id      string
+	thought string // of the message, as it came
 }
 
 // speak turns the window into what is said in the form of p. Where no tool is
@@ -106,7 +107,7 @@ func (p prompt) speak() []spoken {
 	said := make([]spoken, 0, len(p.messages))
 	open := "" // the tool call that waits for its result
 	for i, m := range p.messages {
-		s := spoken{role: m.Role, content: m.Text, id: m.ID}
+		s := spoken{role: m.Role, content: m.Text, id: m.ID, thought: m.Thought}
 		switch {
 		case m.Role == window.RoleUser && i > 1:
 			// In the middle of a task a user message costs most of the prompt cache on

@@ -98,8 +98,11 @@ func (m *Model) prompt(r window.Request) prompt {
 
 // build makes the request in the server's protocol.
 func (p prompt) build() any {
-	if p.Server == "ollama" {
+	switch p.Server {
+	case "ollama":
 		return p.ollama()
+	case "anthropic":
+		return p.anthropic()
 	}
 	return p.openai()
 }

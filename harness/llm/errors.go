@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ErrNoTokenizer is returned by Model.Tokens where the server has no
@@ -84,6 +85,9 @@ type ServerError struct {
 	Text   string
 	Class  Class
 	Limit  int // tokens that fit, if Class is Overflow and the server said it
+	// Retry is how long to wait before the same is sent again, if Class is Loading
+	// and the server said it.
+	Retry time.Duration
 }
 
 // Error gives the status and the words of the server.

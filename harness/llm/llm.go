@@ -36,7 +36,7 @@ const (
 
 // A Config says which model to open, and how to ask it.
 type Config struct {
-	// Model is one of "ollama/NAME", "llama/NAME@URL", "openai/NAME",
+	// Model is one of "ollama/NAME", "llama/NAME@URL", "openai/NAME", "anthropic/NAME",
 	// "gguf:PATH", "script:FILE". NAME and URL may be left out for llama. An
 	// empty Model takes what is found: a running Ollama, a running
 	// llama-server, a model that was fetched.
@@ -54,9 +54,11 @@ type Config struct {
 	MaxTokens   int // the longest reply; 0: DefaultMaxTokens
 
 	// Addresses; empty ones are taken from OLLAMA_HOST, TETHER_LLAMA_URL and
-	// OPENAI_BASE_URL, and then have each server's usual value. The key for
-	// OpenAI comes from OPENAI_API_KEY only, and is never shown.
-	OllamaURL, LlamaURL, OpenAIURL string
+	// OPENAI_BASE_URL and ANTHROPIC_BASE_URL, and then have each server's usual
+	// value. The key for one comes from the variable that KeyFrom names, by
+	// default OPENAI_API_KEY or ANTHROPIC_API_KEY, and is never shown.
+	OllamaURL, LlamaURL, OpenAIURL, AnthropicURL string
+	KeyFrom                                      string
 
 	CacheDir string       // models that were fetched, and the server that tether brings
 	Log      func(string) // words for the user while they wait; may be nil
@@ -72,7 +74,7 @@ type Config struct {
 // Info describes an opened model.
 type Info struct {
 	Name        string // the model's name, in the form of Config.Model
-	Server      string // "ollama", "llama-server", "openai" or "script"
+	Server      string // "ollama", "llama-server", "openai", "anthropic" or "script"
 	Version     string // the server's; empty if it does not say
 	Window      int    // tokens that a request and its reply may hold together
 	Native      bool   // the model's template takes tools
@@ -168,7 +170,7 @@ func (m *Model) settle() {
 	m.wire.IDs, m.wire.Think = f.IDs, f.thinking(m.cfg.Thinking, m.info.Server)
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed
 	m.wire.MaxTokens = window.ReserveOf(m.info.Window, m.cfg.MaxTokens) // prompt and reply fit together
-	if !m.info.Native || m.info.Server == "openai" {
+	if !m.info.Native || m.info.Server == "openai" || m.info.Server == "anthropic" {
 		// A template without tools often knows no other role, and strict
 		// endpoints refuse a result that answers no tool call.
 		m.wire.Result = window.RoleUser

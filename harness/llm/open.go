@@ -10,7 +10,7 @@ import (
 )
 
 // forms says how models are named, for people who named one otherwise.
-const forms = "name a model as ollama/NAME, llama/NAME@URL, openai/NAME, gguf:PATH or script:FILE"
+const forms = "name a model as ollama/NAME, llama/NAME@URL, openai/NAME, anthropic/NAME, gguf:PATH or script:FILE"
 
 // how says how to get a model where there is none.
 const how = "get one: tether models get qwen2.5-coder-1.5b\n" +
@@ -32,6 +32,8 @@ func open(ctx context.Context, c Config) (*Model, error) {
 		return openNamedLlama(ctx, c, name)
 	case scheme == "openai" && name != "":
 		return openOpenAI(ctx, c, name)
+	case scheme == "anthropic" && name != "":
+		return openAnthropic(ctx, c, name)
 	}
 	if path := fetched(c, c.Model); path != "" {
 		return openFile(ctx, c, path)

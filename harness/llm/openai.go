@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type openai struct {
 // openOpenAI opens the model called name of the endpoint that c names.
 func openOpenAI(ctx context.Context, c Config, name string) (*Model, error) {
 	o := &openai{
-		url: versioned(c.OpenAIURL), key: os.Getenv("OPENAI_API_KEY"), rt: c.transport(), name: name,
+		url: versioned(c.OpenAIURL), key: os.Getenv(cmp.Or(c.KeyFrom, "OPENAI_API_KEY")), rt: c.transport(), name: name,
 		repair: "export OPENAI_BASE_URL=http://HOST:PORT/v1",
 	}
 	status, body, err := probe(ctx, o.rt, o.url+"/models", o.key)
@@ -34,7 +35,7 @@ func openOpenAI(ctx context.Context, c Config, name string) (*Model, error) {
 		return nil, o.failed(err)
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return nil, &ConfigError{"OPENAI_API_KEY", "the key was refused; export the key of " + o.url}
+		return nil, &ConfigError{cmp.Or(c.KeyFrom, "OPENAI_API_KEY"), "the key was refused; export the key of " + o.url}
 	}
 	info := Info{Name: "openai/" + name, Server: "openai", Native: true, Window: listed(body, name)}
 	return &Model{send: o.send, wire: wiring{Model: name}, info: info}, nil
@@ -208,7 +209,7 @@ func (o *openai) refused(resp *http.Response) error {
 	if text == "" {
 		text = http.StatusText(resp.StatusCode)
 	}
-	return serverError(resp.StatusCode, text)
+	return busy(serverError(resp.StatusCode, text), resp.Header)
 }
 
 // failed gives an error from before the reply its type.

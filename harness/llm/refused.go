@@ -23,6 +23,7 @@ var droppables = []droppable{
 	{"temperature", regexp.MustCompile(`temperature`)},
 	{"seed", regexp.MustCompile(`\bseed\b`)},
 	{"response_format", regexp.MustCompile(`response_format|json_schema|guided_json`)},
+	{"output_config", regexp.MustCompile(`output_config|output_format`)},
 	{"stream_options", regexp.MustCompile(`stream_options`)},
 	{"max_tokens", regexp.MustCompile(`max_tokens`)},
 	{"cache_control", regexp.MustCompile(`cache_control`)},
@@ -36,9 +37,9 @@ var unknownField = regexp.MustCompile(`(?i)unsupported|not supported|does not su
 func (p prompt) fields() []string {
 	sent := map[string]bool{
 		"temperature": p.Server != "ollama", "seed": p.Server != "ollama" && p.Server != "anthropic", "max_tokens": p.Server == "openai", "stream_options": p.Server != "ollama" && p.stream,
-		"response_format": p.form == constrained && p.Server != "ollama", "cache_control": p.Server == "anthropic",
+		"response_format": p.form == constrained && p.Server != "ollama" && p.Server != "anthropic", "cache_control": p.Server == "anthropic",
 		"chat_template_kwargs": p.Server != "ollama" && p.templateArgs() != nil, "reasoning_effort": p.effort() != "",
-		"think": p.Server == "ollama" && p.ollamaThink() != nil, "adaptive": p.adaptive(), "thinking": p.Server == "anthropic" && p.Think == "on",
+		"think": p.Server == "ollama" && p.ollamaThink() != nil, "adaptive": p.adaptive(), "thinking": p.thinksAloud(), "output_config": p.form == constrained && p.Server == "anthropic",
 	}
 	var all []string
 	for _, d := range droppables {
@@ -52,7 +53,7 @@ func (p prompt) fields() []string {
 // adaptive reports whether a thinking model of Anthropic is left to decide itself
 // how much it thinks; older ones want a budget.
 func (p prompt) adaptive() bool {
-	return p.Server == "anthropic" && p.Think == "on" && !p.dropped("adaptive")
+	return p.thinksAloud() && !p.dropped("adaptive")
 }
 
 // dropped reports whether the server has refused the field called name.
@@ -83,7 +84,7 @@ func (t *turn) doWithout(se *ServerError) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drop = append(slices.Clip(t.drop), name)
-	if name == "response_format" {
+	if name == "response_format" || name == "output_config" {
 		t.bare()
 	}
 	t.cfg.Log("going on without " + name + ": " + clip(se.Text, 120))

@@ -110,6 +110,7 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 		rep.Window = s.holds
 	}
 	sum := sha256.Sum256(body)
+	rep.Thought = raw.Thought
 	rep.Usage, rep.Sent, rep.Shape, rep.Model = usage, hex.EncodeToString(sum[:]), p.shape(), s.model
 	return rep, nil
 }
@@ -159,8 +160,8 @@ func (t *turn) mend(ctx context.Context, err error) (again bool, _ error) {
 	case t.doWithout(se):
 		return true, nil
 	case se.Class == Loading && time.Now().Before(t.until):
-		t.cfg.Log("the model is being loaded")
-		return true, wait(ctx, t.cfg.pause)
+		t.cfg.Log(cmp.Or(se.waiting(), "the model is being loaded"))
+		return true, wait(ctx, cmp.Or(se.Retry, t.cfg.pause))
 	case se.Class == Tools && !t.untool:
 		t.untool = true
 		t.dropTools(se)
@@ -237,7 +238,7 @@ func (m *Model) learn(r window.Request, rep window.Reply) {
 	case !rep.Cut:
 		m.misses++
 	}
-	if m.misses >= missLimit && m.cfg.Constrain == "auto" && m.form != constrained && !slices.Contains(m.drop, "response_format") && m.info.Server != "script" {
+	if m.misses >= missLimit && m.cfg.Constrain == "auto" && m.form != constrained && !slices.Contains(m.drop, "response_format") && !slices.Contains(m.drop, "output_config") && m.info.Server != "script" {
 		m.constrain()
 		m.misses = 0
 		m.cfg.Log("the model's replies hold no calls: from here they are decoded under a schema")

@@ -10,6 +10,7 @@ type Raw struct {
 	Content   string
 	Thinking  string // what the server itself told apart as reasoning
 	ToolCalls []RawCall
+	Thought   string // the same as it must go back, where the protocol signs it (JSON)
 	Finish    string // why it ended: "stop", "length", "tool_calls", …
 }
 
