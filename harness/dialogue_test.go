@@ -23,8 +23,9 @@ import (
 var update = flag.Bool("update", false, "write the expected parts of the dialogues anew")
 
 // TestDialogue runs testdata/*.txtar. Each is a session with the scripted
-// model: the files task, gate (a command line each), schema, model (a reply a line)
-// and dir/… go in; end (how the run ended) and seen (the last window that the
+// model: the files task, gate (a command line each), schema, model (a reply a line),
+// window (its tokens and those of a reply), compact (summaries are asked for) and
+// dir/… go in; end (how the run ended) and seen (the last window that the
 // model was shown) come out.
 func TestDialogue(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -70,6 +71,9 @@ func dialogue(t *testing.T, file string) {
 		}
 	}
 	fmt.Sscan(in["steps"], &a.Limits.Steps)
+	fmt.Sscan(in["window"], &a.Budget.Window, &a.Budget.Reserve)
+	_, a.Compact = in["compact"]
+	_, a.Project = in["dir/AGENTS.md"]
 	out, err := a.Do(context.Background(), strings.TrimSpace(in["task"]))
 	end := fmt.Sprintf("stop %s, exit %d, %d steps, changed %v\nreport %s\n", out.Stop, out.Exit, out.Steps, out.Changed, out.Report)
 	for _, g := range out.Gates {

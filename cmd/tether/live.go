@@ -139,7 +139,13 @@ func (l *live) show(e harness.Event) {
 	waited := l.quiet()
 	switch e.Type {
 	case harness.EventStart:
-		l.line(span{code: dim, text: "model "}, span{text: e.Model}, span{code: dim, text: "  sandbox " + confines(e.Sandbox, e.Network)})
+		facts := ""
+		if e.Facts > 0 {
+			facts = fmt.Sprintf("  AGENTS.md %d tokens", e.Facts)
+		}
+		l.line(span{code: dim, text: "model "}, span{text: e.Model}, span{code: dim, text: "  sandbox " + confines(e.Sandbox, e.Network) + facts})
+	case harness.EventCompact:
+		l.line(span{code: dim, text: fmt.Sprintf("    summarised %s: ", e.Obs)}, span{code: dim, text: e.Output})
 	case harness.EventThink:
 		l.wait("thinking")
 	case harness.EventCache:
