@@ -22,32 +22,42 @@ func (s Seen) goesOn(p Parts) bool {
 const (
 	leastLeft  = 900 // of a prompt that was read, for it to be one that was cut: an older Ollama left half of 2,048
 	leastCut   = 400 // missing of one that is compared with the fewest tokens that it may have
-	leastShort = 200 // missing of one that goes on from another
+	leastShort = 16  // missing of one that goes on from another: its beginning is known
 )
 
 // Cut says whether a server that counted msgs, the window of p, as so many tokens has
 // read only a part of them: some servers leave out the oldest messages, the task first,
 // and answer as if nothing were amiss. It is so if there are fewer than any tokenizer
 // makes of them. Where the window goes on from the one before, what that came to is
-// known, unless there is a word of the person in between: then a template may leave out
-// what the model thought before it. A server that counts only what it had not cached is
+// known, unless the model thinks or there is a word of the person in between: templates
+// leave out what was thought before. A server that counts only what it had not cached is
 // told from one that cuts: what it counts is about as much as is new. now is for b.Seen;
 // of a count that is not of the whole request it has no tokens.
 func (b Budget) Cut(p Parts, msgs []Message, tokens int) (cut bool, now Seen) {
 	now = Seen{p.Folds, len(p.Summaries), len(p.Turns), tokens, b.cost(msgs), leastOf(msgs)}
 	before := b.Seen
 	missing := now.Least - tokens - leastCut
-	if before.goesOn(p) && !slices.ContainsFunc(p.Turns[before.Turns:], func(t Turn) bool { return t.User != "" }) {
+	if before.goesOn(p) && !p.rethought(before.Turns) {
 		missing = max(missing, before.Tokens+now.Least-before.Least-tokens-leastShort)
 		if tokens < before.Tokens && tokens < 2*(now.Cost-before.Cost) {
 			now.Tokens = 0
 			return false, now
+		}
+		if now.Turns > before.Turns { // whatever a turn holds, it has more than none
+			missing = max(missing, before.Tokens+1-tokens)
 		}
 	}
 	if missing > 0 {
 		now.Tokens = 0
 	}
 	return missing > 0 && tokens >= leastLeft, now
+}
+
+// rethought says whether a template may show less of what the model thought than
+// before turn n: it thinks, or a person has said something since.
+func (p Parts) rethought(n int) bool {
+	return slices.ContainsFunc(p.Turns, func(t Turn) bool { return t.Thought != "" }) ||
+		slices.ContainsFunc(p.Turns[n:], func(t Turn) bool { return t.User != "" })
 }
 
 // Most bytes of a token, in tenths of a byte of its sort: six of plain text, three

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	window "tether/context"
 )
@@ -28,12 +30,15 @@ func overflowed(limit int, err error) string {
 	return fmt.Sprintf("the window of the server holds %d tokens: the past is folded", limit)
 }
 
-// cut is the window of a server that has read only a part of msgs, or 0. It holds at
-// least what it has read. What the server counted is kept for the next request.
-func (r *run) cut(sent Sent, msgs []window.Message, tokens int) (limit, cost int) {
+// cut is the window of a server that has read only a part of msgs, or 0, and what msgs
+// were estimated at. It holds at least what it has read. What the server counted is kept
+// for the next request.
+func (r *run) cut(sent Sent, msgs []window.Message, reply window.Reply) (limit, cost int) {
+	tokens := reply.Usage.Prompt
 	if sent.Summary != nil || tokens <= 0 {
 		return 0, 0 // of another kind than the requests before and behind it
 	}
+	r.recount(reply.Model, reply.Shape)
 	before := r.Budget.Seen
 	cut, now := r.Budget.Cut(r.parts, msgs, tokens)
 	switch r.Budget.Seen = now; {
@@ -43,6 +48,16 @@ func (r *run) cut(sent Sent, msgs []window.Message, tokens int) (limit, cost int
 		return max(tokens, before.Tokens), now.Cost
 	}
 	return tokens, now.Cost
+}
+
+// recount forgets what the server counted before if another model answers, or one that
+// is asked in another form: then the same text has another number of tokens.
+func (r *run) recount(model, shape string) {
+	form, _, _ := strings.Cut(shape, " ")
+	if model != "" && r.model != "" && model != r.model || form != "" && r.form != "" && form != r.form {
+		r.Budget.Seen = window.Seen{}
+	}
+	r.form = cmp.Or(form, r.form)
 }
 
 // holds takes the word of a server that it holds fewer tokens than it was asked for;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,101 @@ func TestOverflow(t *testing.T) {
 				t.Errorf("after request %d of %+v nothing was folded", i+1, h.Sent)
 			}
 		})
+	}
+}
+
+// A silent model is one whose server holds so many tokens, leaves out the beginning of
+// what is longer, and answers the rest as if nothing were amiss.
+type silent struct {
+	harness.Model
+	holds int
+}
+
+func (m *silent) Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error) {
+	reply, err := m.Model.Reply(ctx, r, stream)
+	n := 0
+	for _, msg := range r.Messages {
+		n += (len(msg.Text)+4)/4 + 10
+	}
+	if reply.Usage.Prompt = n; n > m.holds {
+		reply.Usage.Prompt = m.holds - 40
+		reply.Calls = []window.Call{{Cmd: "write lost.txt", Stdin: "the task is gone"}}
+	}
+	return reply, err
+}
+
+// TestTruncated: a server that cuts a request without a word is found by what it
+// counted. Nothing of its answer is run, the past is folded and it is asked once more,
+// and the log shows both windows as they were sent.
+func TestTruncated(t *testing.T) {
+	m := &recorded{Model: &silent{new(long), 2600}}
+	var warned []string
+	h := replayed(t, m, func(a *harness.Agent) {
+		a.Limits.Steps = 14
+		a.Notify = func(e harness.Event) {
+			if e.Type == harness.EventWarning {
+				warned = append(warned, e.Output)
+			}
+		}
+	})
+	same(t, "a server that cuts", h, m.requests)
+	if h.Outcome.Stop != harness.Steps || h.Outcome.Steps != 14 {
+		t.Errorf("the run ended with %s after %d steps: %s", h.Outcome.Stop, h.Outcome.Steps, h.Outcome.Error)
+	}
+	i := slices.IndexFunc(h.Received, func(r harness.Received) bool { return r.Overflow > 0 })
+	if i < 0 || i+1 >= len(h.Sent) || h.Sent[i+1].Folds.Folded <= h.Sent[i].Folds.Folded || h.Sent[i+1].Window > 2600 {
+		t.Fatalf("nothing was folded: %+v", h.Sent)
+	}
+	if len(warned) == 0 || !strings.Contains(warned[0], "cut the request without saying so") {
+		t.Errorf("the person was told %q", warned)
+	}
+	for _, turn := range h.Turns {
+		if strings.Contains(turn.Call.Cmd, "lost") {
+			t.Errorf("the answer to a part of the request was run: %+v", turn.Call)
+		}
+	}
+}
+
+// TestTruncatedTwice: a server that cuts also what was folded ends the run with an
+// error that names both numbers.
+func TestTruncatedTwice(t *testing.T) {
+	a, _ := agent(t, t.TempDir(), "/dev/null")
+	m := &recorded{Model: &silent{new(long), 1000}}
+	a.Model, a.Setup.System = m, strings.Repeat("You work in a folder by commands. ", 900)
+	a.Budget.Window = 32768 // and the server has less, and does not say so
+	out, err := a.Do(t.Context(), "Look around.")
+	var cut *harness.TruncatedError
+	if !errors.As(err, &cut) || cut.Read != 960 || cut.Sent < 7000 || len(m.requests) != 2 {
+		t.Errorf("after %d requests: %v", len(m.requests), err)
+	}
+	if !strings.Contains(out.Error, "it read 960 tokens") || out.Steps != 1 || len(history(t, a).Turns) != 0 {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+// A smaller model is one whose server says after its first reply that it holds less
+// than it was asked for.
+type smaller struct {
+	harness.Model
+	said bool
+}
+
+func (m *smaller) Reply(ctx context.Context, r window.Request, stream func(string)) (window.Reply, error) {
+	reply, err := m.Model.Reply(ctx, r, stream)
+	if !m.said {
+		m.said, reply.Window = true, 4096
+	}
+	return reply, err
+}
+
+// TestHolds: from the word of its server on a window is smaller, also for who replays
+// the log or goes on with the session.
+func TestHolds(t *testing.T) {
+	m := &recorded{Model: &smaller{new(long), false}}
+	h := replayed(t, m, func(a *harness.Agent) { a.Limits.Steps = 8 })
+	same(t, "a smaller server", h, m.requests)
+	if h.Sent[0].Window != 8192 || h.Sent[1].Window != 4096 || h.Sent[7].Window != 4096 {
+		t.Errorf("the windows were %d, %d and %d tokens", h.Sent[0].Window, h.Sent[1].Window, h.Sent[7].Window)
 	}
 }
 

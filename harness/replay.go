@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"tether/act"
@@ -188,6 +189,9 @@ func (h *History) received(body []byte) error {
 		h.answered++
 	}
 	h.model = cmp.Or(r.Model, h.model)
+	if form, _, _ := strings.Cut(r.Shape, " "); h.Sent[len(h.Sent)-1].Summary == nil {
+		h.form = cmp.Or(form, h.form)
+	}
 	if r.Error == "" && r.Overflow == 0 && h.Sent[len(h.Sent)-1].Summary == nil {
 		h.pending = &answer{window.Reply{Calls: r.Calls, Text: r.Text, Nudge: r.Nudge, Miss: r.Miss, Cut: r.Cut, Thought: r.Thought}, h.Sent[len(h.Sent)-1].Fresh}
 	}

@@ -68,11 +68,10 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 	}
 	if reply.Model != "" && r.model != "" && reply.Model != r.model {
 		r.warn(fmt.Sprintf("another model answers: %s, and before it %s", reply.Model, r.model))
-		r.Budget.Seen = window.Seen{} // and counts otherwise
 	}
+	limit, cost := r.cut(sent, msgs, reply)
 	r.model = cmp.Or(reply.Model, r.model)
 	u := reply.Usage
-	limit, cost := r.cut(sent, msgs, u.Prompt)
 	if limit == 0 {
 		r.Budget.Calibrate(msgs, u.Prompt)
 	}

@@ -168,14 +168,33 @@ func (h *History) budget() window.Budget {
 		if r := h.Received[n-1]; r.Overflow > 0 {
 			b = b.Narrowed(r.Overflow, req.Messages)
 		} else {
-			if s := h.Sent[n-1]; s.Summary == nil && r.Prompt > 0 {
-				_, b.Seen = b.Cut(h.parts(s), req.Messages, r.Prompt)
-			}
+			b.Seen = h.seen(b, n, req)
 			b.Calibrate(req.Messages, r.Prompt)
 			b.Window = min(b.Window, cmp.Or(r.Holds, b.Window))
 		}
 	}
 	return b
+}
+
+// seen is what the server of request n counted, which b was the budget of, if it was
+// not asked otherwise than before.
+func (h *History) seen(b window.Budget, n int, req window.Request) window.Seen {
+	s, r := h.Sent[n-1], h.Received[n-1]
+	if s.Summary != nil || r.Prompt <= 0 {
+		return b.Seen
+	}
+	for _, before := range slices.Backward(h.Received[:n-1]) {
+		if before.Prompt > 0 && before.Shape != "" {
+			one, _, _ := strings.Cut(before.Shape, " ")
+			two, _, _ := strings.Cut(r.Shape, " ")
+			if one != two || before.Model != r.Model {
+				b.Seen = window.Seen{}
+			}
+			break
+		}
+	}
+	_, now := b.Cut(h.parts(s), req.Messages, r.Prompt)
+	return now
 }
 
 // Resume goes on with the session that h is the history of. The outcome and the

@@ -30,6 +30,7 @@ type state struct {
 	tried    int    // turns before this place are summarised, or were tried to be
 	band     int    // of the newest reminder that the window is nearly full
 	model    string // who answered last, in the words of its server
+	form     string // in which it was asked for calls, in the words of package llm
 	// pending is a reply that came and of which nothing was run yet. A kill there
 	// loses no reply.
 	pending *answer
