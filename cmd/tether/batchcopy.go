@@ -104,7 +104,7 @@ func (c *cloner) file(from, to string, info fs.FileInfo) error {
 // contents clones the blocks, or copies the bytes.
 func (c *cloner) contents(out, in *os.File) error {
 	if !c.noClone {
-		if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
+		if cloneFile(out, in) {
 			return nil
 		}
 		c.noClone = true
