@@ -45,7 +45,7 @@ type benchFlags struct {
 }
 
 func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
-	fs.StringArrayVarP(&f.models, "model", "m", nil, "ollama/NAME, llama/NAME@URL, openai/NAME, gguf:PATH, script:FILE (repeatable)")
+	fs.StringArrayVarP(&f.models, "model", "m", nil, "ollama/NAME, llama/NAME@URL, openai/NAME, anthropic/NAME, gguf:PATH, script:FILE (repeatable)")
 	fs.IntVar(&f.window, "window", 0, "context window in tokens")
 	fs.StringVar(&f.constrain, "constrain", "", "auto, on or off: bind decoding to the grammar")
 	fs.IntVar(&f.runs, "runs", 1, "how often each is measured")

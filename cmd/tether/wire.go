@@ -44,7 +44,7 @@ func (f *common) declare(fs *pflag.FlagSet) {
 }
 
 func (f *common) declareModel(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.model, "model", "m", "", "ollama/NAME, llama/NAME@URL, openai/NAME, gguf:PATH, script:FILE")
+	fs.StringVarP(&f.model, "model", "m", "", "ollama/NAME, llama/NAME@URL, openai/NAME, anthropic/NAME, gguf:PATH, script:FILE")
 	fs.IntVar(&f.window, "window", 0, "context window in tokens")
 	fs.StringVar(&f.constrain, "constrain", "", "auto, on or off: bind decoding to the grammar")
 }
@@ -285,6 +285,7 @@ func modelConfig(p *program, c Config, commands []string) llm.Config {
 	return llm.Config{
 		Model: c.Model.Name, Window: c.Model.Window, Constrain: c.Model.Constrain, Commands: commands,
 		Temperature: c.Model.Temperature, Seed: c.Model.Seed, MaxTokens: c.Model.MaxTokens, Dialects: c.Dialect, Families: c.Family,
+		Thinking: c.Model.Thinking, KeyFrom: c.Model.KeyFrom,
 		CacheDir: filepath.Join(xdg(p.Getenv, "XDG_CACHE_HOME", ".cache"), "tether"),
 		Log:      func(s string) { fmt.Fprintln(p.Err, "tether:", s) },
 	}
