@@ -55,7 +55,7 @@ func (l labelled) lost(text string) (lines []string) {
 // characters than the budget has.
 func TestCorpus(t *testing.T) {
 	type sum struct{ outputs, long, lines, here, plain, chars, shown, repeats int }
-	sums := map[string]*sum{"rules": {}, "held-out": {}, "all": {}}
+	sums := map[string]*sum{"rules": {}, "held-out": {}, "later": {}, "all": {}}
 	b := Default
 	for _, l := range corpus(t) {
 		got := Excerpt(l.output, b.Elide, b.Head, b.Tail, "obs_7")
@@ -86,7 +86,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	for _, half := range []string{"rules", "held-out", "all"} {
+	for _, half := range []string{"rules", "held-out", "later", "all"} {
 		s := sums[half]
 		t.Logf("%-8s %d outputs, %d of them longer than %d characters; lines that say what failed: %d, shown %d (%.1f %%), by head and tail alone %d (%.1f %%); characters %d, shown %d, saved by counting repeats %d",
 			half, s.outputs, s.long, b.Elide, s.lines, s.here, 100*float64(s.here)/float64(s.lines), s.plain, 100*float64(s.plain)/float64(s.lines), s.chars, s.shown, s.repeats)

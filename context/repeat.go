@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,8 +20,9 @@ type entry struct {
 	runes int // of text, and its line end
 	lines int // of the output, which the entry stands for
 	mark  bool
-	shape int // the same number for lines that differ in their numbers only: that of the first
-	key   int // the same number for equal lines: that of the first
+	data  bool // there is no letter in it: the numbers are what it says
+	shape int  // the same number for lines that differ in their numbers only: that of the first
+	key   int  // the same number for equal lines: that of the first
 	judged
 }
 
@@ -37,15 +39,16 @@ const (
 func entries(s string) []entry {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	all := make([]entry, len(lines))
-	keys, shapes := make(map[string]int, len(lines)), make(map[string]int, len(lines))
+	keys, shapes := map[string]int{}, map[string]int{}
 	var buf []byte
 	for i, l := range lines {
 		all[i] = entry{text: l, runes: utf8.RuneCountInString(l) + 1, lines: 1}
 		n, known := keys[l]
 		if known {
-			all[i].key, all[i].shape = n, all[n].shape
+			all[i].key, all[i].shape, all[i].data = n, all[n].shape, all[n].data
 			continue
 		}
+		all[i].data = !strings.ContainsFunc(l, unicode.IsLetter)
 		keys[l], all[i].key = i, i
 		buf = shape(buf[:0], l)
 		if n, known = shapes[string(buf)]; !known {
@@ -115,11 +118,11 @@ func isWord(c byte) bool {
 // collapse replaces what repeats in all by marks. A line that says what failed is
 // never hidden behind one that differs from it in a number.
 func collapse(all []entry) []entry {
-	equal, alike := runs(all, false), runs(all, true)
+	equal, alike := runner{all: all}, runner{all: all, alike: true}
 	out := make([]entry, 0, len(all))
 	for i := 0; i < len(all); {
-		p, times := longestRun(&equal, i, equalTimes)
-		q, more := longestRun(&alike, i, alikeTimes)
+		p, times := equal.longest(i, equalTimes)
+		q, more := alike.longest(i, alikeTimes)
 		switch {
 		case times*p == 0 && more*q == 0:
 			out = append(out, all[i])
@@ -139,34 +142,36 @@ func collapse(all []entry) []entry {
 	return out
 }
 
-// runs says for each period how many lines from i on are followed, one period
-// later, by the same.
-func runs(all []entry, alike bool) (run [maxPeriod + 1][]int) {
-	for p := 1; p <= maxPeriod; p++ {
-		run[p] = make([]int, len(all)+1)
-		for i := len(all) - p - 1; i >= 0; i-- {
-			a, b := &all[i], &all[i+p]
-			same := a.key == b.key
-			if alike {
-				same = a.shape == b.shape && a.judged.weight <= strong && b.judged.weight <= strong
-			}
-			if same {
-				run[p][i] = run[p][i+1] + 1
-			}
-		}
-	}
-	return run
+// A runner knows for each period up to which line those before it are followed,
+// one period later, by the same. It only goes forward.
+type runner struct {
+	all   []entry
+	alike bool
+	end   [maxPeriod + 1]int
 }
 
-// longestRun is the period and the number of times of the repetition at i that
+// longest is the period and the number of times of the repetition at i that
 // covers most lines, or zeros. Of equal ones it is the shorter block.
-func longestRun(run *[maxPeriod + 1][]int, i, least int) (period, times int) {
+func (r *runner) longest(i, least int) (period, times int) {
 	for p := 1; p <= maxPeriod; p++ {
-		if n := run[p][i]/p + 1; n >= least && n*p > times*period {
+		end := max(r.end[p], i)
+		for end+p < len(r.all) && r.same(&r.all[end], &r.all[end+p]) {
+			end++
+		}
+		r.end[p] = end
+		if n := (end-i)/p + 1; n >= least && n*p > times*period {
 			period, times = p, n
 		}
 	}
 	return period, times
+}
+
+// same reports whether one line repeats the other.
+func (r *runner) same(a, b *entry) bool {
+	if a.key == b.key || !r.alike {
+		return a.key == b.key
+	}
+	return a.shape == b.shape && !a.data && max(a.weight, b.weight) <= strong
 }
 
 // marked is the entry of a mark that stands for a number of lines.
