@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -112,16 +114,16 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTruncatedTwice: a server that cuts also what was folded ends the run with an
+// TestTruncatedInVain: a server that cuts what cannot be folded ends the run with an
 // error that names both numbers.
-func TestTruncatedTwice(t *testing.T) {
+func TestTruncatedInVain(t *testing.T) {
 	a, _ := agent(t, t.TempDir(), "/dev/null")
 	m := &recorded{Model: &silent{new(long), 1000}}
 	a.Model, a.Setup.System = m, strings.Repeat("You work in a folder by commands. ", 900)
 	a.Budget.Window = 32768 // and the server has less, and does not say so
 	out, err := a.Do(t.Context(), "Look around.")
 	var cut *harness.TruncatedError
-	if !errors.As(err, &cut) || cut.Read != 960 || cut.Sent < 7000 || len(m.requests) != 2 {
+	if !errors.As(err, &cut) || cut.Read != 960 || cut.Sent < 7000 || len(m.requests) != 1 {
 		t.Errorf("after %d requests: %v", len(m.requests), err)
 	}
 	if !strings.Contains(out.Error, "it read 960 tokens") || out.Steps != 1 || len(history(t, a).Turns) != 0 {
@@ -156,19 +158,46 @@ func TestHolds(t *testing.T) {
 }
 
 // TestOverflowTwice: what is too much also when folded is an error that says
-// what to do, and it is asked about twice, not more often.
+// what to do, and it is asked about twice, not more often; what cannot be folded is
+// asked about once.
 func TestOverflowTwice(t *testing.T) {
-	a, _ := agent(t, t.TempDir(), "/dev/null")
-	m := &recorded{Model: &narrow{new(long), 0, 512, 9}}
-	a.Model = m
-	out, err := a.Do(t.Context(), "Look around.")
-	if !errors.Is(err, errOverflow) || !strings.Contains(fmt.Sprint(err), "give the server a larger window") || len(m.requests) != 2 {
-		t.Errorf("after %d requests: %v", len(m.requests), err)
-	}
-	if out.Stop != harness.Failed || !strings.Contains(out.Error, "still too much") {
-		t.Errorf("outcome %+v", out)
-	}
-	if h := history(t, a); !reflect.DeepEqual([]int{h.Received[0].Overflow, h.Received[1].Overflow}, []int{512, 512}) {
-		t.Errorf("the log has %+v", h.Received)
+	for _, c := range []struct {
+		fits, holds, requests int
+		words                 string
+	}{
+		{0, 512, 1, "nothing is left to fold"},
+		{3000, 1500, 3 + 2, "still too much"},
+	} {
+		a, _ := agent(t, t.TempDir(), "/dev/null")
+		if err := os.WriteFile(filepath.Join(a.Shell.Env.Box.Policy().Root, "odd.txt"), []byte(odd), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refusing := &narrow{new(long), c.fits, c.holds, 9}
+		m := &recorded{Model: refusing}
+		a.Model, a.Budget.Elide = m, 900
+		a.Notify = func(e harness.Event) {
+			if e.Type == harness.EventWarning && c.fits > 0 {
+				refusing.size = 0 // from now on nothing fits
+			}
+		}
+		out, err := a.Do(t.Context(), "Look around.")
+		if !errors.Is(err, errOverflow) || !strings.Contains(fmt.Sprint(err), "give the server a larger window") || len(m.requests) < c.requests-1 || len(m.requests) > c.requests+1 {
+			t.Errorf("after %d requests: %v", len(m.requests), err)
+		}
+		if out.Stop != harness.Failed || !strings.Contains(out.Error, c.words) {
+			t.Errorf("outcome %+v", out)
+		}
+		h, refused := history(t, a), 0
+		for i, r := range h.Received {
+			if r.Overflow > 0 {
+				refused++
+			}
+			if i > 0 && r.Overflow > 0 && reflect.DeepEqual(m.requests[i], m.requests[i-1]) {
+				t.Errorf("request %d is the one before it, which was refused", i+1)
+			}
+		}
+		if want := min(c.requests, 2); refused != want {
+			t.Errorf("%d requests were refused, want %d: %+v", refused, want, h.Received)
+		}
 	}
 }

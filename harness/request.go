@@ -12,11 +12,14 @@ import (
 // request asks the model with the window of this moment. If that is more than
 // the server holds, the past is folded and the model asked once more: a server
 // may hold less than it said, and a count of tokens is an estimate until it has
-// answered.
+// answered. What cannot be folded is not sent again: it would be refused again.
 func (r *run) request(ctx context.Context, fresh bool, without ...string) (window.Reply, error) {
 	reply, err := r.send(ctx, fresh, without...)
 	if err == nil || reply.Overflow == 0 {
 		return reply, err
+	}
+	if r.Budget.Next(r.parts) == r.parts.Folds {
+		return reply, fmt.Errorf("%w\nnothing is left to fold: give the server a larger window, or the model a smaller task", err)
 	}
 	r.warn(overflowed(reply.Overflow, err))
 	if reply, err = r.send(ctx, fresh, without...); err != nil && reply.Overflow > 0 {
