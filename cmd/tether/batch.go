@@ -263,7 +263,7 @@ func (b *batch) all(ctx context.Context) error {
 		workers.Go(func() {
 			for t := range work {
 				b.bar.begin()
-				b.ended(ctx, b.one(ctx, t))
+				b.ended(ctx, t, b.one(ctx, t))
 			}
 		})
 	}
@@ -296,13 +296,19 @@ func (b *batch) mine() []batchResult {
 	return all
 }
 
-// maxDead is how many tasks in a row may not reach their model before the batch
-// ends: the others would not reach it either, and are run when it is back.
+// maxDead is how many tasks in a row may get no model before the batch ends: the
+// others would get none either, and are run when it is back.
 const maxDead = 3
+
+// errServerGone and errNoModel are why a batch ends before its tasks.
+var (
+	errServerGone = errors.New("the model server is gone")
+	errNoModel    = errors.New("the model cannot be had")
+)
 
 // ended commits the result of a task. One that was interrupted has none, and
 // is run again by the next batch.
-func (b *batch) ended(ctx context.Context, r batchResult) {
+func (b *batch) ended(ctx context.Context, t batchTask, r batchResult) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if ctx.Err() != nil && !hadTry(r.Outcome.Stop) {
@@ -315,16 +321,26 @@ func (b *batch) ended(ctx context.Context, r batchResult) {
 		return
 	}
 	b.bar.end(r.Solved, r.line())
-	if b.dead++; r.Outcome.Stop != harness.Unreachable {
-		b.dead = 0
-	}
-	if b.dead == maxDead {
-		b.stop(fmt.Errorf("%w: %d tasks in a row did not reach it\nstart it, then the same command again", errServerGone, maxDead))
+	if t.Model == "" { // with another model it says nothing about the others
+		b.count(r.Outcome)
 	}
 }
 
-// errServerGone is why a batch ends before its tasks.
-var errServerGone = errors.New("the model server is gone")
+// count ends the batch when too many tasks in a row got no model.
+func (b *batch) count(o harness.Outcome) {
+	why := errServerGone
+	switch {
+	case o.Stop == harness.Unreachable:
+	case o.Stop == harness.NoModel && o.Steps == 0:
+		why = errNoModel
+	default:
+		b.dead = 0
+		return
+	}
+	if b.dead++; b.dead == maxDead {
+		b.stop(fmt.Errorf("%w: %d tasks in a row did without\nmend it, then the same command again", why, maxDead))
+	}
+}
 
 // close gives back what the batch holds.
 func (b *batch) close() error {

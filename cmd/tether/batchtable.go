@@ -68,8 +68,11 @@ func (b *batch) sum(ctx context.Context, results []batchResult, err error) batch
 
 // stopOfBatch is the reason that err ends a batch with.
 func stopOfBatch(err error) harness.Stop {
-	if errors.Is(err, errServerGone) {
+	switch {
+	case errors.Is(err, errServerGone):
 		return harness.Unreachable
+	case errors.Is(err, errNoModel):
+		return harness.NoModel
 	}
 	return stopOf(err)
 }

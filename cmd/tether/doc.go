@@ -11,7 +11,8 @@
 // Follow one step of a run:
 //
 //  1. run.go reads the task, config.go the settings, and wire.go builds what is
-//     needed: the one place that says which commands a shell has.
+//     needed: the one place that says which commands a shell has. job.go carries
+//     it out, for run.go as for each line that batch.go reads.
 //  2. harness/agent.go is the loop, on one screen: ask, run, look, until done
 //     counts. run.go beside it keeps the state, gate.go the checks, guard.go the
 //     rules against going round in circles, log.go what the event log holds.
