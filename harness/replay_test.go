@@ -55,6 +55,10 @@ func (s scribe) Reply(context.Context, window.Request, func(string)) (window.Rep
 		return window.Reply{Miss: "{\"cmd\": " + s.words(50), Nudge: "That could not be read."}, nil
 	case 2:
 		return window.Reply{Calls: []window.Call{s.call(), s.call(), s.call()}, Recovered: "fenced JSON"}, nil
+	case 3, 4:
+		return window.Reply{Calls: []window.Call{s.call()}, Thought: s.words(60)}, nil
+	case 5:
+		return window.Reply{Text: s.words(30), Nudge: "That was no command.", Thought: "[]"}, nil
 	}
 	return window.Reply{Calls: []window.Call{s.call()}}, nil
 }
