@@ -9,10 +9,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # What ships is static and small. No model server needs HTTP/2, which is 0.4 MB.
 SHIPPED = -trimpath -ldflags "-s -w" -tags nethttpomithttp2
 
-.PHONY: build demo test check lint robust kills install clean
+.PHONY: build release demo test check lint robust kills install clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(SHIPPED) -o bin/tether ./cmd/tether
+
+release:
+	sh .ci/release
 
 demo: build
 	sh .ci/need bwrap libgomp
@@ -46,4 +49,4 @@ install: build
 	install -D bin/tether $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/tether
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -42,6 +42,9 @@ var pages = map[string]docPage{
 	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
 	"commands.md": {10, "-- ws/a.txt --\none two\n-- ws/tools/lint.sh --\ntest -s \"$1\"\n-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"lines\"]}\n",
 		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},
+
+	"configuration.md": {6, "", "", false},
+	"start.md":         {13, "-- ws/go.mod --\n-- ws/log.txt --\nerror\n-- ws/task.txt --\nLook.\n", "", false},
 }
 
 // TestDocs runs the commands of each of the pages, one after the other, and reads

@@ -21,8 +21,15 @@ var versionCommand = &subcommand{
 	},
 }
 
-// version is the module's version, or the commit, or "devel".
+// stamped is the version of a release, which the linker writes here: what a build
+// finds out about its repository would make it another one in another folder.
+var stamped string
+
+// version is that of the release or of the module, or the commit, or "devel".
 func version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"
