@@ -24,14 +24,15 @@ var batchCommand = &subcommand{
 	Name:    "batch",
 	Args:    "FILE",
 	Summary: "do many tasks, several at a time",
-	Detail: `Does the tasks of a JSONL file, or of a folder of NAME.json, NAME.md and NAME.txt.
-A line is {"id":…,"prompt":…} and may have dir, setup, verify, model, tools, skills,
-protect, max_steps, max_tokens, timeout and kind. Each task works in a copy of its
-dir (or of --dir; without both in an empty folder), and the flags hold for all tasks.
+	Detail: `Does the tasks of a JSONL file, or of a folder of NAME.json, NAME.md and
+NAME.txt. A line is {"id":…,"prompt":…} and may have dir, setup, verify, model,
+tools, skills, protect, max_steps, max_tokens, timeout and kind. Each task works
+in a copy of its dir, or of --dir, or else in an empty folder; the flags hold for
+all tasks.
 
-Each result is a line of --out as soon as it is there. The same command again goes on
-where the last one ended, however it ended. Exit status: the worst of all tasks, from
-best to worst 0 6 4 5 3 9 8 7 78 1. More: docs/batch.md`,
+Each result is a line of --out as soon as it is there. The same command again
+goes on where the last one ended, however it ended. Exit status: the worst of all
+tasks, from best to worst 0 6 4 5 3 9 8 7 78 1. More: docs/batch.md`,
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		f := batchFlags{resume: true}
 		f.declareTask(fs)
