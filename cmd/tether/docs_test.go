@@ -39,7 +39,9 @@ type docPage struct {
 var pages = map[string]docPage{
 	"sandbox.md": {9, "-- ws/verify.sh --\ntest -f tests/a\n-- ws/tests/a --\n-- ws/backup.sh --\ntouch backup.tar\n", "", false},
 	"models.md":  {5, "", "", true},
-	"memory.md":  {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
+	"gates.md": {4, "-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"files\"]}\n",
+		`{"cmd":"sh echo a > out.txt"}` + "\n" + `{"cmd":"done {\"files\": 1}"}`, false},
+	"memory.md": {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
 	"commands.md": {10, "-- ws/a.txt --\none two\n-- ws/tools/lint.sh --\ntest -s \"$1\"\n-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"lines\"]}\n",
 		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},
 

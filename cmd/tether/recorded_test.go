@@ -52,7 +52,7 @@ func TestRecorded(t *testing.T) {
 var (
 	seconds = regexp.MustCompile(`\d+\.\d s`)
 	header  = regexp.MustCompile(`\x1b\[2mmodel \x1b[^\n]*`) // cut where the path of the script is long
-	moving  = regexp.MustCompile(`[^\n]*\r`) // a line that another one has replaced
+	moving  = regexp.MustCompile(`[^\n]*\r`)                 // a line that another one has replaced
 )
 
 // steady takes out of what was written to a terminal what no two runs share, and
