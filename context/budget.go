@@ -99,12 +99,17 @@ func (b *Budget) Calibrate(msgs []Message, tokens int) {
 }
 
 // Narrowed takes the word of a server that its window is limit tokens, and that
-// msgs are more.
+// msgs are more. Where they are not, as far as can be told, one of two is wrong: the
+// limit, which some servers do not name when they refuse, if this server's tokens were
+// counted before; else the bytes per token.
 func (b Budget) Narrowed(limit int, msgs []Message) Budget {
+	if cost := b.cost(msgs); b.Seen.Tokens > 0 && limit > cost {
+		limit = cost * 9 / 10
+	}
 	b.Window = min(b.Window, limit)
-	l := massOf(msgs)
-	if text := limit - perMessage*l.msgs - perRequest; text > 0 {
-		b.Bytes = min(b.Bytes, max(float64(l.bytes)/float64(text), minBytes))
+	m := massOf(msgs)
+	if text := limit - perMessage*m.msgs - perRequest; text > 0 {
+		b.Bytes = min(b.Bytes, max(float64(m.bytes)/float64(text), minBytes))
 	}
 	return b
 }
