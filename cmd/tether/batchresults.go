@@ -63,10 +63,17 @@ type batchResults struct {
 // the workspaces. A last line that a kill or a full disk has cut is taken away:
 // its task has no result then. fresh begins anew.
 func openResults(path, folder string, fresh bool) (*batchResults, error) {
+	r := &batchResults{path: path}
+	for _, dir := range []string{folder, filepath.Join(folder, "workspace"), filepath.Join(folder, "patch")} {
+		// What an earlier try left there is removed, and a project may have brought
+		// a link to somewhere else along.
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return nil, usagef("%s is no folder; move it away, or name another place with --out", dir)
+		}
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("the folder %s cannot be made (%w)\nname another place with --out", folder, reason(err))
 	}
-	r := &batchResults{path: path}
 	var err error
 	if r.lock, err = os.Open(folder); err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func openResults(path, folder string, fresh bool) (*batchResults, error) {
 
 // read reads what is there and makes the file ready for more.
 func (r *batchResults) read(fresh bool) error {
-	info, err := os.Stat(r.path)
+	info, err := os.Lstat(r.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -90,7 +97,7 @@ func (r *batchResults) read(fresh bool) error {
 	case !info.Mode().IsRegular():
 		return usagef("the results %s are no file; name another one with --out", r.path)
 	}
-	flags := os.O_RDWR | os.O_CREATE
+	flags := os.O_RDWR | os.O_CREATE | unix.O_NOFOLLOW
 	if fresh {
 		flags |= os.O_TRUNC
 	}
