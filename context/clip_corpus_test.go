@@ -58,7 +58,7 @@ func TestCorpus(t *testing.T) {
 	sums := map[string]*sum{"rules": {}, "held-out": {}, "later": {}, "all": {}}
 	b := Default
 	for _, l := range corpus(t) {
-		got := Excerpt(l.output, b.Elide, b.Head, b.Tail, "obs_7")
+		got := b.observed(Turn{ID: "obs_7", Call: Call{Cmd: l.Command}, Output: l.output})
 		lost := l.lost(got)
 		for _, line := range lost {
 			t.Errorf("%s (%s): it does not say %q", l.Name, l.Half, line)

@@ -111,6 +111,9 @@ func TestFileText(t *testing.T) {
 	if _, some := prints("cat a.go && go build"); !some {
 		t.Error("a file among other things is not seen")
 	}
+	if all, some := prints("sqlite3 a.db 'select *'"); all || !some {
+		t.Error("a table is not seen")
+	}
 }
 
 // TestHiddenFailure: wherever a failure stands in ten thousand lines, and in whose

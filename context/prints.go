@@ -17,11 +17,15 @@ var printers = []string{
 // gitPrinters are the verbs of git that print what files hold or held.
 var gitPrinters = []string{"show", "diff", "log", "blame", "grep", "cat-file"}
 
+// tables are the programs that print rows of numbers, or what a server answers:
+// nothing of it is counted instead of shown, but something in it may have failed.
+var tables = []string{"sqlite3", "psql", "mysql", "curl", "du", "df", "ps", "wc", "stat", "seq", "nm", "objdump", "readelf", "docker", "kubectl"}
+
 // aside are commands that print nothing of their own.
 var aside = []string{"cd", "export", "set", "pushd", "mkdir", "touch", "true", "echo", "pwd", "source", "."}
 
-// prints says of a command line whether all that it prints, or some of it, is
-// such a text. Only the first program of a pipe counts: those behind it, as in
+// prints says of a command line whether all that it prints is such a text, and
+// whether some of it is such a text or a table. Only the first program of a pipe counts: those behind it, as in
 // `go test | tail -50`, choose from what it prints. A line that cannot be read
 // as a person would is a program's.
 func prints(cmd string) (all, some bool) {
@@ -37,6 +41,7 @@ func prints(cmd string) (all, some bool) {
 			some = true
 		default:
 			all = false
+			some = some || slices.Contains(tables, words[0])
 		}
 	}
 	return all && some, some
