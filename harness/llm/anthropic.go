@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -44,11 +45,17 @@ func openAnthropic(ctx context.Context, c Config, name string) (*Model, error) {
 	}
 	var status int
 	var body []byte
+	patience := probeTimeout
+	if strings.HasPrefix(url, "https:") {
+		patience *= 3 // it is far away
+	}
 	err = twice(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, 3*probeTimeout, errSilent) // it is far away
+		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSilent)
 		defer cancel()
-		status, body, err = a.about(ctx)
-		return cmp.Or(err, context.Cause(ctx))
+		if status, body, err = a.about(ctx); err != nil && context.Cause(ctx) == errSilent {
+			return errSilent
+		}
+		return err
 	})
 	switch {
 	case err != nil:
@@ -268,9 +275,15 @@ const (
 	busyLimit = 2 * time.Minute
 )
 
+// spent are the words about an account that waiting does not fill.
+var spent = regexp.MustCompile(`(?i)quota|credit balance|billing`)
+
 // busy marks an error of a server that has too much to do (429, and Anthropic's
 // 529) as one to wait for, as long as the server asks for.
 func busy(se *ServerError, h http.Header) *ServerError {
+	if spent.MatchString(se.Text) && se.Class == Other {
+		se.Class = Refused
+	}
 	if se.Class != Other || se.Status != http.StatusTooManyRequests && se.Status != 529 {
 		return se
 	}

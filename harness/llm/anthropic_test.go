@@ -138,6 +138,9 @@ func TestAnthropicErrors(t *testing.T) {
 			t.Errorf("%d: class %s, wait %v", status, se.Class, se.Retry)
 		}
 	}
+	if se := busy(serverError(429, "You exceeded your current quota, please check your plan"), nil); se.Class != Refused {
+		t.Errorf("an empty account is waited for: %+v", se)
+	}
 	if se := busy(serverError(429, "slow down"), http.Header{"Retry-After": {"86400"}}); se.Retry != busyLimit {
 		t.Errorf("a day is waited for: %v", se.Retry)
 	}

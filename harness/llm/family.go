@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -81,6 +82,18 @@ const (
 	whyOpenAI = "it always thinks, and least with low effort"
 )
 
+// known is the part of a model's name, in the form of Config.Model, that says
+// which model it is: not the folder of its file, and not its server.
+func known(name string) string {
+	if path, ok := strings.CutPrefix(name, "gguf:"); ok {
+		return filepath.Base(path)
+	}
+	if i := strings.LastIndexByte(name, '@'); i >= 0 && strings.HasPrefix(name, "llama/") {
+		return name[:i]
+	}
+	return name
+}
+
 // familyOf returns what is known of the model called name. A user's own entries
 // come before the table.
 func familyOf(name string, own []Family) Family {
@@ -97,7 +110,7 @@ func familyOf(name string, own []Family) Family {
 
 // FamilyOf returns what is known of the model called name, a user's own entries
 // first. Its Match is empty if nothing is.
-func FamilyOf(name string, own []Family) Family { return familyOf(name, own) }
+func FamilyOf(name string, own []Family) Family { return familyOf(known(name), own) }
 
 // result is who speaks what answers no tool call.
 func (f Family) result() window.Role {

@@ -165,7 +165,7 @@ func (c Config) transport() http.RoundTripper { return newTransport(c.dial) }
 // settle chooses the form of the calls, once the server is known.
 func (m *Model) settle() {
 	m.info.Window = min(cmp.Or(m.info.Window, m.cfg.Window), m.cfg.Window)
-	f := familyOf(m.info.Name, m.cfg.Families)
+	f := familyOf(known(m.info.Name), m.cfg.Families)
 	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result()
 	m.wire.IDs, m.wire.Think = f.IDs, f.thinking(m.cfg.Thinking, m.info.Server)
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed

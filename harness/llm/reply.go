@@ -78,7 +78,7 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	defer cancel(nil)
 	wire, beat, stop := watch(inner, t.cfg.FirstToken, t.cfg.Idle)
 	defer stop()
-	s := &sink{began: time.Now(), stream: t.stream, beat: beat, limit: t.wire.maxThought(), over: func() { cancel(errMused) }, halt: func() { cancel(errLooping) }}
+	s := &sink{began: time.Now(), stream: t.stream, beat: beat, limit: p.maxThought(), over: func() { cancel(errMused) }, halt: func() { cancel(errLooping) }}
 	raw, usage, err := t.send(wire, req, s)
 	if err != nil && context.Cause(inner) == errMused {
 		raw, err = Raw{Thinking: s.thinking.String() + s.content.String(), Finish: "length"}, nil

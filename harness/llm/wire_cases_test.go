@@ -63,6 +63,9 @@ func (p provider) good() reply {
 	if p.name == "ollama" {
 		return reply{body: `{"model":"m","message":{"role":"assistant","tool_calls":[{"function":{"name":"act","arguments":{"cmd":"good"}}}]},"done":true,"done_reason":"stop"}`}
 	}
+	if p.name == "anthropic" {
+		return reply{body: `{"type":"message","content":[{"type":"tool_use","id":"c","name":"act","input":{"cmd":"good"}}],"stop_reason":"tool_use"}`}
+	}
 	return reply{body: `{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"act","arguments":"{\"cmd\":\"good\"}"}}]},"finish_reason":"tool_calls"}]}`}
 }
 
@@ -157,6 +160,7 @@ func TestWiredHistory(t *testing.T) {
 				Calls []struct {
 					Function struct{ Arguments json.RawMessage }
 				} `json:"tool_calls"`
+				Content json.RawMessage // of Anthropic's: a list, in which calls stand
 			}
 		}
 		if err := json.Unmarshal([]byte(f.chats()[0]), &sent); err != nil {
@@ -170,6 +174,10 @@ func TestWiredHistory(t *testing.T) {
 				if err := json.Unmarshal([]byte(arguments(call.Function.Arguments)), &object); err != nil {
 					t.Errorf("%s: %s: %v", p.name, call.Function.Arguments, err)
 				}
+			}
+			var blocks []struct{ Input map[string]any }
+			if json.Unmarshal(message.Content, &blocks) == nil && len(blocks) > 0 && blocks[0].Input != nil {
+				calls++
 			}
 		}
 		if calls != 1 {
@@ -221,6 +229,9 @@ func endless(p provider, unit string, left chan<- int) http.Handler {
 		frame := `data: {"choices":[{"delta":{"content":` + string(text) + `}}]}` + "\n\n"
 		if p.name == "ollama" {
 			frame = `{"message":{"role":"assistant","content":` + string(text) + `},"done":false}` + "\n"
+		}
+		if p.name == "anthropic" {
+			frame = `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + string(text) + `}}` + "\n\n"
 		}
 		n := 0
 		for ; r.Context().Err() == nil && n < 1<<20; n++ {
