@@ -350,6 +350,10 @@ func rounds(t *testing.T, size, n, events int) {
 			p.Summaries = append(p.Summaries, Summary{s, b.Digest(Reply{Text: strings.Repeat("A tale of words. ", 9000)})})
 			from, told = s.To, told+1
 		}
+		if i%8 != 7 {
+			p.Folds = b.Next(p)
+			continue
+		}
 		bare := p
 		bare.Summaries = nil
 		with, without := b.Messages(p)[1], b.Messages(bare)[1]
