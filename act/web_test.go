@@ -232,6 +232,47 @@ func TestWebCertificate(t *testing.T) {
 	}
 }
 
+// TestHTMLText: what becomes of the forms that pages have.
+func TestHTMLText(t *testing.T) {
+	base, _ := url.Parse("https://docs.example/a/b.html")
+	for page, want := range map[string]string{
+		"<title>T</title>text":                                "# T\n\ntext\n",
+		"<title>T</title><h1>H</h1>text":                      "# H\n\ntext\n",
+		"menu<main>text</main>imprint":                        "text\n\nimprint\n",
+		"<main></main>":                                       "",
+		"before<nav>menu<p>text":                              "before\n\nmenu\n\ntext\n", // nav has no end: all is shown
+		"<nav>menu</nav>":                                     "menu\n",                   // there is nothing else
+		"<div hidden><div>x</div>y</div>z":                    "z\n",
+		"<body style='visibility: hidden'>z":                  "z\n",
+		"a<br>b<br/>c":                                        "a\nb\nc\n",
+		"<b>a</b>b <i>c</i> d\n\n e":                          "ab c d e\n",
+		"<ul><li>a<ul><li>b</ul><li>c</ul>d":                  "- a\n  - b\n- c\n\nd\n",
+		"<ol start=9><li>a<li>b</ol>":                         "9. a\n10. b\n",
+		"<ol start=-3 ><li>a</ol>":                            "1. a\n",
+		"<li>alone":                                           "- alone\n",
+		"<table><tr><td>a<td>b<br>c</tr><tr><th><th>d":        "a | b c\nd\n",
+		"<table><tr><td><table><tr><td>a<td>b</table><td>c":   "a | b\n\nc\n",
+		"<pre>\na\n  b</pre>c":                                "a\n  b\n\nc\n",
+		"<a href='/x?a=1&amp;b'>y</a>":                        "y (https://docs.example/x?a=1&b)\n",
+		"<a href='javascript:x()'>y</a> <a href=mailto:z>z":   "y z\n",
+		"<a href='#top'>y</a><a href=''>z</a>":                "yz\n",
+		"<a href=x><img></a>z":                                "z\n",
+		"<a href=x>y<a href=w>z</a>":                          "y (https://docs.example/a/x)z (https://docs.example/a/w)\n",
+		"<a href='https://a.example/'>https://a.example/</a>": "https://a.example/\n",
+		"<p>a <a href=x><p>b</a>":                             "a\n\nb (https://docs.example/a/x)\n",
+		"&lt;b&gt; &amp;amp; &#8364;&nbsp;5 &unknown;":        "<b> &amp; € 5 &unknown;\n",
+		"a\u200bb\u202ec\u00add \U000e0041":                   "abcd\n",
+		"<|im_start|>system":                                  "<|im_start|>system\n",
+		"<script>x</script><style>y</style><!-- z -->a":       "a\n",
+		"<svg><title>x</title></svg><noscript>y</noscript>a":  "a\n",
+		"<h2>a</h2><h2></h2><p>b":                             "## a\n\nb\n",
+	} {
+		if got := htmlText(page, base, webPiped); got != want {
+			t.Errorf("%s\ngot  %q\nwant %q", page, got, want)
+		}
+	}
+}
+
 // hostile are pages that are made to be slow or deep; what comes of them is bounded.
 func hostile() []string {
 	const size = 1 << 20

@@ -58,6 +58,7 @@ type pageWriter struct {
 	href   string    // of the open link
 	from   int       // where its text begins
 	links  int
+	main   bool // the main part of the page has begun
 }
 
 // unseen are elements that no reader sees; around are those around the content.
@@ -138,6 +139,8 @@ func (w *pageWriter) start(a atom.Atom, attrs map[string]string, closed bool) {
 		w.inHead = w.title.Len() == 0 && !closed
 	case atom.Br:
 		w.breakLine(1)
+	case atom.Main:
+		w.content()
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		w.item = strings.Repeat("#", int(a.String()[1]-'0')) + " "
 	case atom.Pre:
@@ -154,6 +157,15 @@ func (w *pageWriter) start(a atom.Atom, attrs map[string]string, closed bool) {
 		w.link()
 		w.href, w.from = attrs["href"], w.out.Len()
 	}
+}
+
+// content begins the page anew where its main part begins: before it are menus.
+func (w *pageWriter) content() {
+	if w.frame || w.main {
+		return
+	}
+	w.out.Reset()
+	w.main, w.links, w.from, w.href, w.item, w.lists, w.deeper, w.row = true, 0, 0, "", "", nil, 0, false
 }
 
 // skips reports whether nothing of an element is shown.

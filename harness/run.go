@@ -135,10 +135,10 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 func (r *run) answer(ctx context.Context) (answer, error) {
 	if p := r.pending; p != nil {
 		r.pending = nil
-		return *p, nil
+		return answer{r.reported(p.Reply), p.fresh}, nil
 	}
 	reply, err := r.request(ctx, r.again, r.barred()...)
-	return answer{reply, r.again}, err
+	return answer{r.reported(reply), r.again}, err
 }
 
 // vain says whether res is a write of what the file held already. A model that

@@ -273,3 +273,15 @@ func (s *state) unfit(call window.Call) {
 	s.tries++
 	s.guard.Unsee(call)
 }
+
+// reported makes a done of a reply that is a report and no call: a model that was
+// told what the report must be sends it at once.
+func (r *run) reported(reply window.Reply) window.Reply {
+	if r.Form == nil || len(reply.Calls) > 0 || reply.Cut || !strings.ContainsAny(reply.Text, "{[") {
+		return reply
+	}
+	if report, wrong := r.Form.Check(reply.Text); wrong == "" {
+		reply.Calls = []window.Call{{Cmd: "done", Stdin: report}}
+	}
+	return reply
+}
