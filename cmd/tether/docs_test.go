@@ -21,6 +21,8 @@ var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 var docsStatus = map[string]int{
 	"tether config trust": 9,
 
+	"tether bench speed --model gguf:qwen2.5-coder-1.5b.gguf --sizes 256,1024": 8, // it is not there
+
 	`tether run --model anthropic/claude-sonnet-4-5 "Make the tests pass"`: 9, // no key is set
 
 	"tether act 'help web'": 127,
@@ -46,7 +48,10 @@ var pages = map[string]docPage{
 		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},
 
 	"configuration.md": {6, "", "", false},
-	"start.md":         {13, "-- ws/go.mod --\n-- ws/log.txt --\nerror\n-- ws/task.txt --\nLook.\n", "", false},
+	"bench.md": {6, `-- ws/tasks.jsonl --
+{"id":"greeting","prompt":"Write hello into greeting.txt.","setup":"true","verify":"grep -q hello greeting.txt"}
+`, strings.Repeat(`{"cmd":"done"}`+"\n", 40), false},
+	"start.md": {13, "-- ws/go.mod --\n-- ws/log.txt --\nerror\n-- ws/task.txt --\nLook.\n", "", false},
 }
 
 // TestDocs runs the commands of each of the pages, one after the other, and reads
