@@ -54,7 +54,9 @@ func TestTemplates(t *testing.T) {
 			t.Run("prefix constrained", func(t *testing.T) { s.keepsPrefix(t, false) })
 			s.form = form
 			for thought, want := range map[string]int{"": c.without, "I should look at the files first and then decide what to do next.": c.thought} {
-				if got := s.userKeeps(t, thought); got != want {
+				got := s.userKeeps(t, thought)
+				t.Logf("a user message in mid-task keeps %d %% of the prompt, thoughts passed back: %v", got, thought != "")
+				if got != want {
 					t.Errorf("a user message keeps %d %% with the thought %q, want %d", got, thought, want)
 				}
 			}
