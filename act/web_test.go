@@ -275,7 +275,7 @@ func TestHTMLText(t *testing.T) {
 
 // hostile are pages that are made to be slow or deep; what comes of them is bounded.
 func hostile() []string {
-	const size = 1 << 20
+	const size = 256 << 10
 	var pages []string
 	for _, unit := range []string{
 		"<div>", "<ul>", "<ul><li>", "<ol><li>a", "<table>", "<table><tr><td>", "<td>", "<a href=x>", "<a href='/", "<b ", "<", "</", "<!--", "<![CDATA[", "&", "&amp", "&#",
@@ -291,9 +291,9 @@ func TestHostilePages(t *testing.T) {
 	for _, page := range hostile() {
 		began := time.Now()
 		text := htmlText(page, base, webPiped)
-		// It takes up to 60 ms, and under the race detector ten times that.
+		// It takes up to 20 ms, and on a busy machine under the race detector a second.
 		if took := time.Since(began); took > 3*time.Second || len(text) > 5<<20 {
-			t.Errorf("1 MB of %.12q took %v for %d bytes", page, took, len(text))
+			t.Errorf("%.12q without an end took %v for %d bytes", page, took, len(text))
 		}
 	}
 }

@@ -335,6 +335,18 @@ func ExampleGuard() {
 	// false true
 }
 
+// A line that waits for something is made again as long as what it prints changes.
+func ExampleGuard_Printed() {
+	var g harness.Guard
+	call := window.Call{Cmd: "sleep 5; cat job.log"}
+	for _, output := range []string{"10 %", "50 %", "90 %"} {
+		g.Ran(call, false)
+		g.Printed(call, output)
+	}
+	fmt.Println(g.Repeats(call), g.Refuse(call) == "", g.Idle())
+	// Output: false true 0
+}
+
 // A Network books what commands ask for; the run tells it and puts it in the log.
 func ExampleNetwork() {
 	var n harness.Network
