@@ -85,7 +85,18 @@ func judge(l string) judged {
 var thrown, remark = sign{after: 1, before: 3}, sign{after: 1}
 
 // bare is a line without the frame that some tools draw at its left.
-func bare(l string) string { return strings.TrimLeft(l, " \t|>│") }
+func bare(l string) string {
+	for {
+		switch {
+		case l != "" && (l[0] == ' ' || l[0] == '\t' || l[0] == '|' || l[0] == '>'):
+			l = l[1:]
+		case strings.HasPrefix(l, "│"):
+			l = l[len("│"):]
+		default:
+			return l
+		}
+	}
+}
 
 // A word of a sign, or of what is harmless, by its first two bytes: an output of
 // 100 kB is looked through in each window that shows it, so each byte counts.

@@ -23,12 +23,13 @@ func exception(t string) bool {
 // placed says how much of a place stands at the start of a line: 1 for a file
 // with its line, as in a stack, and 2 if a message follows.
 func placed(t string) int {
-	end := strings.IndexAny(t, " \t")
-	if end < 0 {
-		end = len(t)
+	end, colon := 0, -1
+	for ; end < len(t) && t[end] != ' ' && t[end] != '\t'; end++ {
+		if colon < 0 && (t[end] == ':' || t[end] == '(') {
+			colon = end
+		}
 	}
 	w := t[:end]
-	colon := strings.IndexAny(w, ":(")
 	if colon <= 0 || colon+1 >= len(w) || !isDigit(w[colon+1]) || !strings.ContainsAny(w[:colon], "./") {
 		return 0
 	}

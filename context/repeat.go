@@ -39,7 +39,7 @@ const (
 func entries(s string) []entry {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	all := make([]entry, len(lines))
-	keys, shapes := map[string]int{}, map[string]int{}
+	keys, shapes := make(map[string]int, min(len(lines), 500)), make(map[string]int, min(len(lines), 100))
 	var buf []byte
 	for i, l := range lines {
 		all[i] = entry{text: l, runes: utf8.RuneCountInString(l) + 1, lines: 1}
@@ -111,9 +111,16 @@ func wordShape(to []byte, w string, digits bool) []byte {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func isWord(c byte) bool {
-	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
-}
+func isWord(c byte) bool { return wordBytes[c] }
+
+// wordBytes are the letters, the digits and the underscore.
+var wordBytes = func() (is [256]bool) {
+	for c := range is {
+		b := byte(c)
+		is[c] = isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b == '_'
+	}
+	return is
+}()
 
 // collapse replaces what repeats in all by marks. A line that says what failed is
 // never hidden behind one that differs from it in a number.
