@@ -261,7 +261,7 @@ func (r *run) missed(reply window.Reply) {
 // repeated adds the turn of a call that was not run again.
 func (r *run) repeated(call window.Call, text string) {
 	was := r.results[same(call)]
-	out := window.Text(text, window.Values{"Output": strings.TrimSpace(window.Clip(was.Output, 600, 300, 200, ""))})
+	out := window.Text(text, window.Values{"Output": strings.TrimSpace(window.Excerpt(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
 	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "Done": window.If(!r.failed && !r.broke)})}, Turned{How: howRepeated})
