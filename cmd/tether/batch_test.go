@@ -332,3 +332,26 @@ func BenchmarkBatch(b *testing.B) {
 	b.ReportMetric(perTask/perRun, "ratio")
 	b.ReportMetric(0, "ns/op")
 }
+
+// FuzzBatchLine: a line is a task with a name that can be a folder, or an error of at
+// most three lines; and what is a task once more is the same task.
+func FuzzBatchLine(f *testing.F) {
+	f.Add(`{"id":"a","prompt":"p","verify":["x"],"timeout":"1m"}`)
+	f.Add(`{"id":"..","prompt":"\u0000","dir":7}`)
+	f.Add("[1]\n{")
+	f.Fuzz(func(t *testing.T, line string) {
+		task, err := parseBatchTask([]byte(line), "")
+		if err != nil {
+			if strings.Count(err.Error(), "\n") > 2 && !strings.Contains(line, "\n") {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if !filepath.IsLocal(task.ID) || strings.ContainsAny(task.ID, "/\\ \n") || strings.HasPrefix(task.ID, ".") || task.Prompt == "" {
+			t.Errorf("%+v", task)
+		}
+		if again, err := parseBatchTask([]byte(line), ""); err != nil || again.sum != task.sum || task.sum == "" {
+			t.Errorf("%+v, %v", again, err)
+		}
+	})
+}

@@ -373,7 +373,7 @@ func TestNoPrompt(t *testing.T) {
 		{"tether batch nothing.jsonl", 2},
 		{"rm tether.toml && tether run x --tools read,write,ask,done -m " + r.script("ask Which?"), 6},
 		{"tether resume", 2},
-		{"tether run x -m anthropic/none", 8},
+		{"tether run x -m none/none", 8},
 		{"tether", 2},
 	} {
 		began := time.Now()
