@@ -19,7 +19,7 @@ have half of what is being written.`,
 		dir := fs.StringP("dir", "C", ".", "the workspace")
 		return func(ctx context.Context, p *program, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usagef("backup takes one file that does not exist yet")
+				return usagef("backup takes one file that does not exist yet: tether backup FILE")
 			}
 			return backUp(ctx, p, *dir, args[0])
 		}

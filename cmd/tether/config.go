@@ -167,7 +167,7 @@ func (c Config) check() error {
 	case w.Compact != "off" && w.Compact != "auto":
 		return fmt.Errorf("window.compact is %q; it can be off or auto", w.Compact)
 	case rank(c.Sandbox.Profile) < 0:
-		return fmt.Errorf("sandbox.profile is %q; it can be %s", c.Sandbox.Profile, strings.Join(profiles, ", "))
+		return fmt.Errorf("sandbox.profile is %q; it can be %s%s", c.Sandbox.Profile, strings.Join(profiles, ", "), didYouMean(c.Sandbox.Profile, profiles))
 	case c.Model.Window < 2048, c.Model.MaxTokens < 64, c.Model.MaxTokens > c.Model.Window/2:
 		return fmt.Errorf("model.window is %d and model.max_tokens %d; a window has 2048 tokens or more, a reply from 64 to half of it", c.Model.Window, c.Model.MaxTokens)
 	case w.Keep < 1, w.Low <= 0, w.Fold <= w.Low, w.Fold > 1:

@@ -31,7 +31,7 @@ came from is not proved: look at it with tether show before you resume it.`,
 		skip := fs.Bool("skip-damaged", false, "leave out the lines that are damaged")
 		return func(ctx context.Context, p *program, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usagef("import takes one file")
+				return usagef("import takes one file, which tether export wrote: tether import FILE")
 			}
 			return importSession(ctx, p, *dir, args[0], *skip)
 		}

@@ -24,7 +24,10 @@ failed; behind it stands how it came to that.`,
 		dir := fs.StringP("dir", "C", ".", "the workspace")
 		n := fs.IntP("number", "n", 20, "how many; 0 is all")
 		asJSON := fs.Bool("json", false, "print one JSON object a session")
-		return func(ctx context.Context, p *program, _ []string) error {
+		return func(ctx context.Context, p *program, args []string) error {
+			if len(args) > 0 {
+				return usagef("ls takes no word; one session is shown by: tether show %s", args[0])
+			}
 			return listSessions(ctx, p, *dir, *n, *asJSON)
 		}
 	},

@@ -48,7 +48,7 @@ var cannotHave = map[sandbox.Profile][]sandbox.Network{
 // checkNetwork refuses what is no network, and a host that can never be reached.
 func (c Config) checkNetwork() error {
 	if c.Sandbox.Network != "auto" && !slices.Contains(networks, c.Sandbox.Network) {
-		return fmt.Errorf("sandbox.network is %q; it can be auto, %s", c.Sandbox.Network, strings.Join(networks, ", "))
+		return fmt.Errorf("sandbox.network is %q; it can be auto, %s%s", c.Sandbox.Network, strings.Join(networks, ", "), didYouMean(c.Sandbox.Network, networks))
 	}
 	if slices.Contains(cannotHave[sandbox.Profile(c.Sandbox.Profile)], sandbox.Network(c.network())) {
 		return fmt.Errorf("the network %s does not go with the profile %s; with workspace-write and read-only it does", c.network(), c.Sandbox.Profile)

@@ -1,6 +1,13 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tether/harness/llm"
+)
 
 // didYouMean names the word of all that is nearest to word, as the end of a
 // sentence; it is empty if none is near.
@@ -37,3 +44,39 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// suggestModel puts the model that was probably meant into the error about one that
+// is not there: the one whose name begins like that, or the nearest.
+func suggestModel(err error) {
+	missing, ok := errors.AsType[*llm.MissingModelError](err)
+	if !ok || missing.Model == "" {
+		return
+	}
+	best := ""
+	for _, name := range missing.Installed {
+		if strings.HasPrefix(name, missing.Model) || strings.HasSuffix(missing.Model, "/") && strings.Contains(name, missing.Model) {
+			best = fmt.Sprintf("; did you mean %s?", name)
+			break
+		}
+	}
+	if best == "" {
+		best = didYouMean(missing.Model, missing.Installed)
+	}
+	scheme, rest, named := strings.Cut(missing.Model, "/")
+	if best == "" && named {
+		if forms := []string{"ollama", "llama", "openai"}; !slices.Contains(forms, scheme) {
+			if near := didYouMean(scheme, forms); near != "" {
+				best = strings.TrimSuffix(near, "?") + "/" + rest + "?"
+			}
+		}
+	}
+	if best != "" {
+		missing.Repair = strings.TrimPrefix(best, "; ") + "\n" + strings.SplitN(missing.Repair, "\n", 2)[0]
+	}
+	if n := len(missing.Installed); n > maxInstalled { // a server may have hundreds
+		missing.Installed = append(missing.Installed[:maxInstalled:maxInstalled], fmt.Sprintf("and %d more", n-maxInstalled))
+	}
+}
+
+// maxInstalled is how many models an error lists: a line of a terminal or two.
+const maxInstalled = 5

@@ -278,7 +278,9 @@ func stopOf(err error) harness.Stop {
 // openModel opens the model that c names and tells the user what happens
 // meanwhile.
 func openModel(ctx context.Context, p *program, c Config, commands []string) (*llm.Model, error) {
-	return llm.Open(ctx, modelConfig(p, c, commands))
+	m, err := llm.Open(ctx, modelConfig(p, c, commands))
+	suggestModel(err)
+	return m, err
 }
 
 func modelConfig(p *program, c Config, commands []string) llm.Config {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -29,7 +30,10 @@ type script struct {
 func openScript(path string) (*Model, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &ConfigError{"script:" + path, why(err).Error()}
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return nil, &ConfigError{"script:" + path, fmt.Sprintf("the file cannot be read (%v)\nit holds a reply a line, such as {\"cmd\":\"done\"}", err)}
 	}
 	s := &script{path: path}
 	in := bufio.NewScanner(bytes.NewReader(data))
