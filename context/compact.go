@@ -54,10 +54,15 @@ type Summary struct {
 // what comes out does not depend on how often it is asked.
 func (b Budget) Spans(p Parts, from int) []Span {
 	total := b.cost(b.layout(p))
-	if total <= share(b.Usable(), compactAt) {
+	counted := total // by the server as far as it goes, and what is new on top
+	if b.Seen.goesOn(p) {
+		counted = b.ledger(p).tokens()
+	}
+	if counted <= share(b.Usable(), compactAt) {
 		return nil
 	}
-	before, target := total, share(b.Usable(), compactTo)
+	usable := b.Usable() * total / counted // in estimated tokens, as all that follows
+	before, target := total, share(usable, compactTo)
 	var spans []Span
 	open, begun := Span{}, 0
 	sum := b.Tokens(b.summaryBytes())
@@ -88,7 +93,7 @@ func (b Budget) Spans(p Parts, from int) []Span {
 	}
 	// A request reads its span anew and loses the cache behind it: for less than
 	// an eighth of the window that is not paid.
-	if before-total < b.Usable()/8 {
+	if before-total < usable/8 {
 		return nil
 	}
 	return spans

@@ -164,9 +164,26 @@ func TestSpansCountWhatIsNew(t *testing.T) {
 	if spans := b.Spans(p, 0); spans != nil {
 		t.Fatalf("%v of a small window", spans)
 	}
-	p.Turns[8].Output = strings.Repeat("line of output\n", 800)
-	if spans := b.Spans(p, 0); len(spans) == 0 {
+	big := p
+	big.Turns = slices.Clone(p.Turns)
+	big.Turns[8].Output = strings.Repeat("line of output\n", 800)
+	if spans := b.Spans(big, 0); len(spans) == 0 {
 		t.Error("nothing after an output of 12,000 characters")
+	}
+	// The same where the server has counted the window before that turn.
+	before := p
+	before.Turns = p.Turns[:8]
+	msgs := b.Messages(before)
+	_, b.Seen = b.Cut(before, msgs, b.cost(msgs)*11/10)
+	if spans := b.Spans(p, 0); spans != nil {
+		t.Errorf("%v of a window that its server found small", spans)
+	}
+	if spans := b.Spans(big, 0); len(spans) == 0 {
+		t.Error("nothing after an output of 12,000 characters on top of what was counted")
+	}
+	_, b.Seen = b.Cut(before, msgs, b.cost(msgs)*15/10)
+	if spans := b.Spans(p, 0); len(spans) == 0 {
+		t.Error("nothing of a window that its server counts as half as large again")
 	}
 }
 
