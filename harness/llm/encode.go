@@ -59,6 +59,9 @@ func (w wiring) prompt(r window.Request, f form) prompt {
 	p := prompt{wiring: w, messages: r.Messages, form: f, fresh: r.Fresh, without: r.Without, stream: true}
 	if r.Prose {
 		p.form, p.MaxTokens = prose, min(p.MaxTokens, proseTokens)
+		if p.Think != "" {
+			p = p.quieter() // the bound is of the text, and a thought would use it up
+		}
 	}
 	if r.Fresh {
 		p.Temperature = max(freshTemperature, p.Temperature)

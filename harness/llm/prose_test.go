@@ -43,6 +43,13 @@ func TestProse(t *testing.T) {
 			}
 		}
 	}
+	m.wire.Server, m.wire.Think = "ollama", "on"
+	body, err := m.Body(req)
+	again, bad := Encode(m.Wire(), "prose quiet", req)
+	if err != nil || bad != nil || !strings.Contains(string(body), `"think":false`) || string(again) != string(body) {
+		t.Errorf("a model that thinks is asked %s, and computed again %s, %v, %v", body, again, err, bad)
+	}
+	m.wire.Server, m.wire.Think = "script", ""
 	for i, want := range []string{`It was read; it holds {"cmd": 3.`, "It was <b>read</b>."} {
 		reply, err := m.Reply(t.Context(), req, nil)
 		if err != nil || reply.Text != want || reply.Miss != "" || reply.Nudge != "" || len(reply.Calls) > 0 || reply.Shape != "prose" || m.misses != 0 {
