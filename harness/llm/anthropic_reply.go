@@ -88,7 +88,7 @@ func (r *messagesReader) collect(body io.Reader) error {
 	} else if err != nil && r.finish == "" {
 		return err
 	}
-	if rest.Len() > 0 && r.finish == "" {
+	if rest.Len() > 0 && r.finish == "" && !begun(rest.Bytes()) {
 		return r.event(rest.Bytes())
 	}
 	return nil

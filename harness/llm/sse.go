@@ -84,10 +84,20 @@ func collect(r io.Reader, s *sink) (window.Usage, error) {
 	} else if err != nil && s.finish == "" {
 		return usage, err
 	}
-	if rest.Len() > 0 && s.finish == "" {
+	if rest.Len() > 0 && s.finish == "" && !begun(rest.Bytes()) {
 		return usage, s.event(rest.Bytes(), &usage)
 	}
 	return usage, nil
+}
+
+// begun reports whether a stream broke off within the name of a field.
+func begun(line []byte) bool {
+	for _, field := range []string{"data:", "event:", "id:", "retry:"} {
+		if bytes.HasPrefix([]byte(field), line) {
+			return true
+		}
+	}
+	return false
 }
 
 // bare returns a line of a reply that is no stream; the fields of a stream

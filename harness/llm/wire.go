@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -116,7 +118,12 @@ func why(err error) error {
 
 // noServer makes the error for a server at addr that does not answer.
 func noServer(addr string, err error, repair string) *UnreachableError {
-	if u, e := url.Parse(addr); e == nil && local(u.Hostname()) && inContainer() {
+	return serverGone(addr, err, repair, inContainer("/"))
+}
+
+// serverGone is noServer for who is inside a container, or not.
+func serverGone(addr string, err error, repair string, inside bool) *UnreachableError {
+	if u, e := url.Parse(addr); e == nil && local(u.Hostname()) && inside {
 		repair += " (inside a container this address is the container itself: give the host's, for example host.docker.internal)"
 	}
 	return &UnreachableError{URL: addr, Cause: why(err), Repair: repair}
@@ -127,10 +134,20 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func inContainer() bool {
-	_, err := os.Stat("/.dockerenv")
-	return err == nil
+// inContainer reports whether root is the root of a container, by the marks that Docker
+// and Podman leave there or by the name of its control group.
+func inContainer(root string) bool {
+	for _, mark := range []string{".dockerenv", "run/.containerenv"} {
+		if _, err := os.Stat(filepath.Join(root, mark)); err == nil {
+			return true
+		}
+	}
+	group, err := os.ReadFile(filepath.Join(root, "proc/1/cgroup"))
+	return err == nil && containers.Match(group)
 }
+
+// containers are the names that runtimes give to control groups.
+var containers = regexp.MustCompile(`docker|kubepods|containerd|libpod|/lxc`)
 
 // address brings the ways in which people write a server's address to one:
 // scheme and port are added, a slash and the paths in trim are taken off.
