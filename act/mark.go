@@ -17,7 +17,7 @@ var shownMarks = []*regexp.Regexp{
 }
 
 // recalled is what a mark names to see what it stands for.
-var recalled = regexp.MustCompile("mem recall (obs_\\d+)")
+var recalled = regexp.MustCompile(`mem recall (obs_\d+)`)
 
 // refuseMark refuses a text for the file name that has a mark in it which the old
 // text does not have.
