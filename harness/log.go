@@ -46,7 +46,10 @@ type Setup struct {
 	Prompt     string        `json:"prompt"`          // the task as the model reads it
 	Facts      int           `json:"facts,omitempty"` // of it, about how many tokens are of AGENTS.md
 	Budget     window.Budget `json:"budget"`
-	Gates      []string      `json:"gates"`
+	// Window is what Budget was asked to be, in tokens: its own is less where the
+	// server turned out to hold less. Zero: the same.
+	Window int      `json:"window,omitempty"`
+	Gates  []string `json:"gates"`
 	// Schema is what the report of done must fit, if anything.
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	Version string          `json:"version"`

@@ -201,3 +201,38 @@ func TestOverflowTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldsAfterResume: a session that is taken up again and again keeps to what its
+// server holds, until it is asked for another window.
+func TestHoldsAfterResume(t *testing.T) {
+	asked, steps := 5000, 2
+	p := newPlace(t, func(a *harness.Agent) { a.Budget.Window, a.Limits.Steps = asked, steps })
+	m := &tape{replies: calls("read odd.txt 1:2", "read odd.txt 2:3", "read odd.txt 3:4", "read odd.txt 4:5", "read odd.txt 5:6", "read odd.txt 6:7")}
+	m.replies[0].Window = 4500
+	if _, err := p.do(m); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []struct{ asked, want int }{{5000, 4500}, {5000, 4500}, {6000, 6000}} {
+		asked, steps = again.asked, steps+1
+		if _, err := p.resume(m, nil); err != nil {
+			t.Fatal(err)
+		}
+		h := p.history()
+		if got := h.Sent[len(h.Sent)-1].Window; got != again.want {
+			t.Errorf("asked for %d, request %d is for a window of %d, want %d", again.asked, len(h.Sent), got, again.want)
+		}
+		if asked == 6000 { // killed as soon as it was taken up
+			events := p.events()
+			for events[len(events)-1].Kind != "resume" {
+				events = events[:len(events)-1]
+			}
+			p = p.cut(events)
+			if _, err := p.resume(m, nil); err != nil {
+				t.Fatal(err)
+			}
+			if h := p.history(); h.Sent[len(h.Sent)-1].Window != 6000 {
+				t.Errorf("after a kill the window is %d", h.Sent[len(h.Sent)-1].Window)
+			}
+		}
+	}
+}

@@ -32,6 +32,7 @@ type History struct {
 	observed map[string]memory.Observation
 	orphan   string        // the observation of a command that has no turn yet
 	gate     bool          // a gate has failed since the newest turn
+	begun    int           // requests before the newest run
 	answered int           // replies of the model that was asked last
 	tree     string        // how the newest run left the workspace; "" if it was killed
 	spoken   bool          // a person has said something since the newest run
@@ -146,7 +147,7 @@ func (h *History) setUp(e memory.Event) error {
 		h.answered = 0
 	}
 	now.System, now.Prompt = cmp.Or(now.System, h.Setup.System), cmp.Or(now.Prompt, h.Setup.Prompt)
-	h.Setup = now
+	h.Setup, h.begun = now, len(h.Sent)
 	for _, line := range now.Gates {
 		h.gateOf(line)
 	}

@@ -160,7 +160,7 @@ func (h *History) commit(ctx context.Context, store *memory.Store, session, kind
 // budget is the budget after the newest reply.
 func (h *History) budget() window.Budget {
 	n := len(h.Sent)
-	if n == 0 {
+	if n == h.begun { // nothing was asked since
 		return h.Setup.Budget
 	}
 	b := h.Sent[n-1].budget(h.Setup.Budget)
@@ -230,6 +230,7 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	if err != nil {
 		return r, err
 	}
+	asked := a.Budget.Window
 	r.Budget = h.goOn(a.Budget)
 	r.Shell.Restore(r.shell)
 	left := Sent{Turns: len(h.Turns), Summaries: len(h.Compacted)}
@@ -245,7 +246,7 @@ func (a *Agent) takeUp(ctx context.Context, h *History) (*run, error) {
 	}
 	now := a.Setup
 	now.Facts = h.Setup.Facts
-	now.Budget, now.Limits, now.System, now.Prompt = r.Budget, r.Limits, "", ""
+	now.Window, now.Budget, now.Limits, now.System, now.Prompt = asked, r.Budget, r.Limits, "", ""
 	if r.parts.Task == "" || r.parts.System == "" { // killed before it began, or they cannot be read
 		if err := r.frame(ctx, a.Session.Task); err != nil {
 			return r, err
@@ -310,11 +311,14 @@ func (h *History) goOn(now window.Budget) window.Budget {
 		return now
 	}
 	b := h.budget()
-	if now.Window != was.Window {
+	if now.Window != h.Setup.window() {
 		b.Window, b.Reserve = now.Window, now.Reserve
 	}
 	return b
 }
+
+// window is the size that the budget was asked to have.
+func (s Setup) window() int { return cmp.Or(s.Window, s.Budget.Window) }
 
 // changes says what is no longer as the session left it.
 func (h *History) changes(now Setup, b window.Budget) []string {
@@ -331,7 +335,7 @@ func (h *History) changes(now Setup, b window.Budget) []string {
 	other("the network", was.Network, now.Network)
 	other("tether", was.Version, now.Version)
 	if was.Budget.Window > 0 {
-		other("the window", fmt.Sprintf("%d tokens", was.Budget.Window), fmt.Sprintf("%d tokens", b.Window))
+		other("the window", fmt.Sprintf("%d tokens", was.window()), fmt.Sprintf("%d tokens", b.Window))
 	}
 	if gone := without(was.Commands, now.Commands); len(gone) > 0 {
 		all = append(all, "no longer granted: "+strings.Join(gone, ", "))
