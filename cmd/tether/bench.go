@@ -21,6 +21,8 @@ var benchCommand = &subcommand{
 speed       how fast the model's server reads and writes, and whether it keeps what
             it has read.
 self        what tether itself costs: framing, start, step, memory, binary.
+window      40 steps in a copy of the workspace, in each way of folding: what the
+            model's server reads anew, and what it still has.
 
 Each prints a table in Markdown.`,
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
@@ -52,7 +54,7 @@ func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&f.seeds, "seeds", nil, "tasks: seeds of sampling, comma separated")
 	fs.StringVar(&f.gates, "gates", "on", "tasks: on, off or both: whether the check answers the model's done")
 	fs.IntVar(&f.steps, "max-steps", 12, "tasks: replies of the model a task")
-	fs.StringSliceVar(&f.only, "only", nil, "tasks: ids of the tasks to run")
+	fs.StringSliceVar(&f.only, "only", nil, "tasks: ids of the tasks to run; window: batch, every-turn, off")
 	fs.StringVar(&f.keep, "keep", "", "tasks: a folder in which the workspaces and logs stay")
 	fs.StringVar(&f.resume, "resume", "", "tasks: a file of rows: what it has is not run again, what is new is added")
 	fs.BoolVar(&f.live, "live", false, "tasks: show the steps")
@@ -75,6 +77,7 @@ func benches() []bench {
 		{"tasks", "FILE", (*benchFlags).runTasks},
 		{"speed", "", (*benchFlags).runSpeed},
 		{"self", "", (*benchFlags).runSelf},
+		{"window", "", (*benchFlags).runWindow},
 	}
 }
 
