@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -139,50 +140,77 @@ func drawnTurn(r *rand.Rand, id string, reply int) Turn {
 // count otherwise than is estimated. No request is more than the window holds, and
 // no reply has less room than it takes.
 func TestNoOverflow(t *testing.T) {
-	overflows, truncated, folds, requests, most := 0, 0, 0, 0, 0.0
-	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		server := drawTokenizer(r)
-		b := Default
-		b.Window, b.Mode = []int{4096, 8192, 32768}[seed%3], []Mode{Batch, Batch, EveryTurn, Off}[seed%4]
-		p := parts(nil)
-		p.Task = "Make the tests pass. " + printed(r, r.IntN(600))
-		for i := range 40 {
-			if i > 0 && r.IntN(25) == 0 {
-				p.Turns = append(p.Turns, Turn{ID: fmt.Sprint("said_", i), User: "Mind the port."})
-			}
-			if i > 0 {
-				p.Turns = append(p.Turns, server.written(drawnTurn(r, fmt.Sprint("obs_", i), 4000), ReserveOf(b.Window, b.Reserve)))
-			}
-			was, w := p.Folds, b.next(p) // as Next and Messages, in half the time
-			p.Folds = *w.folds()
-			msgs := w.messages()
-			n := server.count(msgs)
-			requests++
-			if n >= b.Window {
-				overflows++
-				t.Logf("seed %d, turn %d, %s at %d: %d tokens, estimated %d at %.2f bytes a token, by %+v", seed, i, b.Mode, b.Window, n, b.cost(msgs), b.Bytes, server)
-			}
-			if n+200 > b.Window {
-				truncated++
-			}
-			if most = max(most, float64(n)/float64(b.Window)); was != p.Folds {
-				folds++
-			}
-			cut, seen := b.Cut(p, msgs, n)
-			if b.Seen = seen; cut {
-				t.Errorf("seed %d, turn %d: %d tokens of %d are taken for a part", seed, i, n, seen.Cost)
-			}
-			b.Calibrate(msgs, n)
+	var all simulated
+	t.Run("runs", func(t *testing.T) {
+		var mu sync.Mutex
+		for seed := range uint64(1000) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				got := simulate(t, seed)
+				mu.Lock()
+				defer mu.Unlock()
+				all.add(got)
+			})
 		}
+	})
+	t.Logf("%d requests: %d overflows, %d cut, %d folds; the fullest window was %.0f %%", all.requests, all.overflows, all.truncated, all.folds, 100*all.most)
+	if all.overflows > 0 || all.truncated > 0 {
+		t.Errorf("%d requests of %d were too long, %d left no room for a reply", all.overflows, all.requests, all.truncated)
 	}
-	t.Logf("%d requests: %d overflows, %d cut, %d folds; the fullest window was %.0f %%", requests, overflows, truncated, folds, 100*most)
-	if overflows > 0 || truncated > 0 {
-		t.Errorf("%d requests of %d were too long, %d left no room for a reply", overflows, requests, truncated)
+	if all.folds < 1000 {
+		t.Errorf("%d folds in all: the runs are too short to show anything", all.folds)
 	}
-	if folds < 1000 {
-		t.Errorf("%d folds in all: the runs are too short to show anything", folds)
+}
+
+// A simulated run, or several, by what a server saw of it.
+type simulated struct {
+	requests, overflows, truncated, folds int
+	most                                  float64 // share of the window that was filled
+}
+
+func (s *simulated) add(one simulated) {
+	s.requests, s.overflows = s.requests+one.requests, s.overflows+one.overflows
+	s.truncated, s.folds, s.most = s.truncated+one.truncated, s.folds+one.folds, max(s.most, one.most)
+}
+
+// simulate is a run of 40 turns, as seed draws them, against a server whose
+// tokenizer holds another number of bytes than the estimate.
+func simulate(t *testing.T, seed uint64) (run simulated) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	server := drawTokenizer(r)
+	b := Default
+	b.Window, b.Mode = []int{4096, 8192, 32768}[seed%3], []Mode{Batch, Batch, EveryTurn, Off}[seed%4]
+	p := parts(nil)
+	p.Task = "Make the tests pass. " + printed(r, r.IntN(600))
+	for i := range 40 {
+		if i > 0 && r.IntN(25) == 0 {
+			p.Turns = append(p.Turns, Turn{ID: fmt.Sprint("said_", i), User: "Mind the port."})
+		}
+		if i > 0 {
+			p.Turns = append(p.Turns, server.written(drawnTurn(r, fmt.Sprint("obs_", i), 4000), ReserveOf(b.Window, b.Reserve)))
+		}
+		was, w := p.Folds, b.next(p) // as Next and Messages, in half the time
+		p.Folds = *w.folds()
+		msgs := w.messages()
+		n := server.count(msgs)
+		run.requests++
+		if n >= b.Window {
+			run.overflows++
+			t.Logf("turn %d, %s at %d: %d tokens, estimated %d at %.2f bytes a token, by %+v", i, b.Mode, b.Window, n, b.cost(msgs), b.Bytes, server)
+		}
+		if n+200 > b.Window {
+			run.truncated++
+		}
+		if run.most = max(run.most, float64(n)/float64(b.Window)); was != p.Folds {
+			run.folds++
+		}
+		cut, seen := b.Cut(p, msgs, n)
+		if b.Seen = seen; cut {
+			t.Errorf("turn %d: %d tokens of %d are taken for a part", i, n, seen.Cost)
+		}
+		b.Calibrate(msgs, n)
 	}
+	return run
 }
 
 // TestAppendOnly: outside folds each window begins with the one before it, over
