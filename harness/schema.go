@@ -26,6 +26,7 @@ const MaxSchema = 4000
 // standard has it.
 type Form struct {
 	text  string
+	raw   any
 	root  *jsonschema.Schema
 	rules *jsonschema.Resolved
 }
@@ -45,7 +46,10 @@ func ParseForm(data []byte) (*Form, error) {
 	if err := checkRefs(raw); err != nil {
 		return nil, err
 	}
-	f := &Form{text: text.String(), root: new(jsonschema.Schema)}
+	if !bearable(raw, nil) {
+		return nil, errors.New("its parts refer to each other so often that no report can be checked against it")
+	}
+	f := &Form{text: text.String(), raw: raw, root: new(jsonschema.Schema)}
 	err := json.Unmarshal(data, f.root)
 	if err == nil {
 		f.rules, err = f.root.Resolve(nil)
@@ -83,11 +87,16 @@ func (f *Form) Check(report string) (text, wrong string) {
 	switch {
 	case report == "":
 		return "", f.wrong("there is none", nil)
+	case len(report) > maxReport:
+		return "", f.wrong(fmt.Sprintf("it has %d bytes, and may have %d", len(report), maxReport), nil)
 	case err != nil:
 		return "", f.wrong(fmt.Sprintf("it is no JSON (%s)", err), nil)
 	}
-	if err := f.rules.Validate(value); err != nil {
+	if err := f.fits(value); err != nil {
 		return "", f.wrong(plainFault(err), value)
+	}
+	if name := twice(report); name != "" {
+		return "", f.wrong(fmt.Sprintf("%q stands twice in one object", name), value)
 	}
 	if copied(value) && !strings.Contains(f.text, `"`+placeholder+`"`) {
 		return "", f.wrong(placeholder+" stands for words of your own", nil)
@@ -95,6 +104,17 @@ func (f *Form) Check(report string) (text, wrong string) {
 	var line bytes.Buffer
 	_ = json.Compact(&line, []byte(report)) // it is JSON
 	return line.String(), ""
+}
+
+// errNested is of a report that cannot be checked in bounded time.
+var errNested = errors.New("it is nested so deep that it cannot be checked; make it flatter")
+
+// fits checks a value against the schema.
+func (f *Form) fits(value any) error {
+	if !bearable(f.raw, value) {
+		return errNested
+	}
+	return f.rules.Validate(value)
 }
 
 // placeholder stands in an example where a text is to be. A small model copies what
@@ -181,8 +201,8 @@ func plainFault(err error) string {
 // did not, and the first value that each other place may have. It is empty where
 // that cannot be told.
 func (f *Form) example(value any) string {
-	made := sample(f.root, 0)
-	if f.rules.Validate(made) != nil {
+	made := new(sampler).sample(f.root, 0)
+	if f.fits(made) != nil {
 		return ""
 	}
 	base, ok := made.(map[string]any)
@@ -192,7 +212,7 @@ func (f *Form) example(value any) string {
 			break
 		}
 		try := maps.Clone(base)
-		if try[key] = said[key]; f.rules.Validate(try) == nil {
+		if try[key] = said[key]; f.fits(try) == nil {
 			base = try
 		}
 	}
@@ -207,11 +227,14 @@ func (f *Form) example(value any) string {
 	return "done " + string(line)
 }
 
+// A sampler makes an example, and counts the values in it.
+type sampler struct{ values int }
+
 // sample is a value that a schema may have, nil where that is not simple.
-func sample(s *jsonschema.Schema, depth int) any {
-	const deepest = 8
-	switch {
-	case s == nil || depth > deepest:
+func (m *sampler) sample(s *jsonschema.Schema, depth int) any {
+	const deepest, most = 8, 100 // a longer one is not shown
+	switch m.values++; {
+	case s == nil || depth > deepest || m.values > most:
 		return nil
 	case s.Const != nil:
 		return *s.Const
@@ -226,12 +249,12 @@ func sample(s *jsonschema.Schema, depth int) any {
 	}
 	switch kind {
 	case "object":
-		return sampleObject(s, depth)
+		return m.object(s, depth)
 	case "array":
 		list := []any{}
 		if s.MinItems != nil {
 			for range min(*s.MinItems, deepest) {
-				list = append(list, sample(s.Items, depth+1))
+				list = append(list, m.sample(s.Items, depth+1))
 			}
 		}
 		return list
@@ -248,11 +271,11 @@ func sample(s *jsonschema.Schema, depth int) any {
 	return nil
 }
 
-// sampleObject has what an object must have.
-func sampleObject(s *jsonschema.Schema, depth int) any {
+// object has what an object must have.
+func (m *sampler) object(s *jsonschema.Schema, depth int) any {
 	o := map[string]any{}
 	for _, key := range s.Required {
-		o[key] = sample(s.Properties[key], depth+1)
+		o[key] = m.sample(s.Properties[key], depth+1)
 	}
 	return o
 }

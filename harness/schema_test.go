@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,7 @@ func TestExample(t *testing.T) {
 func FuzzForm(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, `{"a":"b"}`)
 	f.Add(`{"$ref":"#/allOf/0","allOf":[{"anyOf":[{"minLength":2},{"items":{"$ref":"#"}}]}]}`, `[["a"],[[]]]`)
+	f.Add(`{"$defs":{"n":{"oneOf":[{"items":{"$ref":"#/$defs/n"}},{"items":{"$ref":"#/$defs/n"}}]}},"$ref":"#/$defs/n"}`, strings.Repeat("[", 40)+strings.Repeat("]", 40))
 	f.Add(`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"properties":{"x":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}`, `{"x":{"x":{}}}`)
 	f.Fuzz(func(t *testing.T, schema, report string) {
 		began := time.Now()
@@ -129,4 +131,47 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("%v for %q", took, schema)
 		}
 	})
+}
+
+// TestHostileForms: no schema and no report takes longer than a moment, and what is
+// taken is what was checked.
+func TestHostileForms(t *testing.T) {
+	nest := func(n int, a, mid, b string) string { return strings.Repeat(a, n) + mid + strings.Repeat(b, n) }
+	twins := func(of string) string {
+		return `{"$defs":{"n":{"` + of + `":[{"items":{"$ref":"#/$defs/n"}},{"items":{"$ref":"#/$defs/n"}}]}},"$ref":"#/$defs/n"}`
+	}
+	chain := `{"$ref":"#/$defs/d0","$defs":{`
+	for i := range 40 {
+		chain += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%[2]d"}]},`, i, i+1)
+	}
+	for _, c := range []struct{ name, schema, report, want string }{
+		{"a list of lists of lists of eight", nest(12, `{"type":"array","minItems":8,"items":`, `{"type":"string"}`, `}`), `{}`, `want "array"`},
+		{"two ways down", twins("anyOf"), nest(60, "[", "1", "]"), "make it flatter"},
+		{"two ways down, and all are looked at", twins("allOf"), nest(30, "[", "1", "]"), "make it flatter"},
+		{"two ways down, one step", twins("oneOf"), `[1]`, "did not validate"},
+		{"as deep as JSON may be", `true`, nest(9999, "[", "", "]"), ""},
+		{"deeper", `true`, nest(20000, "[", "", "]"), "max depth"},
+		{"long", `{"type":"object"}`, `"` + strings.Repeat("a", 70000) + `"`, "it has 70002 bytes, and may have 65536"},
+		{"many", `{"type":"array","uniqueItems":true}`, "[" + strings.Repeat("1,", 30000) + "2]", "are equal"},
+		{"a name twice", `{"type":"object","properties":{"ok":{"type":"boolean"}}}`, `{"ok":"no","ok":true}`, `"ok" stands twice`},
+		{"a name twice, within", `true`, `[{"a":[1,"a",{"b":"a"}],"c":{},"\u0061":2}]`, `"a" stands twice`},
+		{"a name in two objects", `true`, `[{"a":1},{"a":{"a":["a","a"]}}]`, ""},
+		{"no number", `true`, `NaN`, "no JSON"},
+	} {
+		began := time.Now()
+		form, err := harness.ParseForm([]byte(c.schema))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		_, wrong := form.Check(c.report)
+		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
+			t.Errorf("%s: %.300q, want %q", c.name, wrong, c.want)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s took %v", c.name, took)
+		}
+	}
+	if _, err := harness.ParseForm([]byte(chain + `"d40":{}}}`)); err == nil || !strings.Contains(err.Error(), "so often") {
+		t.Errorf("each part twice in the next: %v", err)
+	}
 }
