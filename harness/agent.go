@@ -71,8 +71,8 @@ func (a *Agent) carry(ctx context.Context, start func(context.Context) (*run, er
 
 // loop is the whole of an agent: ask, run, look, until done counts.
 func (r *run) loop(ctx context.Context) (Stop, error) {
-	if r.done {
-		return Done, nil // it was killed between the last gate and its end
+	if stop := r.over(); stop != "" {
+		return stop, nil // it was killed between its last turn and its end
 	}
 	for r.left(r.Limits) > 0 {
 		reply, err := r.ask(ctx)

@@ -47,7 +47,7 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 	if r.outcome.Report = res.Report; wrong != "" {
 		return r.unfit(call, res, wrong)
 	}
-	r.outcome.Report, res.Report, r.outcome.Unfit = report, report, ""
+	r.outcome.Report, res.Report, r.amiss = report, report, ""
 	for i, g := range r.Gates {
 		if names := r.tampered(g, true); len(names) > 0 {
 			return r.gateChanged(ctx, i, names, res)

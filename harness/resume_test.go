@@ -222,3 +222,29 @@ func TestResumeBadRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestResumeAfterTheLastTry: a session that was killed between its last turn and its
+// end has ended, whatever with, and the model is not asked again.
+func TestResumeAfterTheLastTry(t *testing.T) {
+	form, err := harness.ParseForm([]byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lines := range [][]string{
+		{"done [1]", "done [2]", "done [3]"},
+		{"done {}", "write a.txt < a", "done {}", "write b.txt < b", "done {}"},
+		{"read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2", "read odd.txt 1:2"},
+	} {
+		p := newPlace(t, func(a *harness.Agent) { a.Form, a.Gates = form, []harness.Gate{{Cmd: "test -f never"}} })
+		want, err := p.do(&tape{replies: calls(lines...)})
+		if err != nil || want.Stop != harness.GateFailed && want.Stop != harness.Stalled {
+			t.Fatalf("%q: %+v, %v", lines, want, err)
+		}
+		events := p.events()
+		p = p.cut(events[:len(events)-1])
+		got, err := p.resume(&tape{}, nil)
+		if got.Session, got.Seconds = want.Session, want.Seconds; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %v\n%+v\nwant\n%+v", lines, err, got, want)
+		}
+	}
+}

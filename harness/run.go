@@ -147,6 +147,7 @@ func (r *run) answer(ctx context.Context) (answer, error) {
 func (r *run) vain(ctx context.Context, res act.Result) bool {
 	if r.again = res.Idle && !r.again && r.left(r.Limits) > 0; r.again {
 		r.logErr = errors.Join(r.logErr, r.log(context.WithoutCancel(ctx), kindVain, Vain{r.next(), r.steps, res.Output}))
+		r.tell(Event{Type: EventWarning, N: r.steps, Output: "the file held exactly that: the model is asked once more"})
 	}
 	return r.again
 }
@@ -281,7 +282,7 @@ func (r *run) add(t window.Turn, d Turned) {
 	// The effect has happened: it is recorded even if the run was just
 	// interrupted.
 	r.logErr = errors.Join(r.logErr, r.keep(context.Background(), t, d))
-	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Seconds: float64(d.MS) / 1000})
+	r.tell(Event{Type: EventObservation, N: r.steps, Obs: t.ID, Status: t.Status, Output: r.Budget.Observe(t), Next: t.Next, Seconds: float64(d.MS) / 1000})
 }
 
 // keep commits a turn. One whose observation cannot be kept is none: its command
@@ -317,6 +318,8 @@ func (r *run) complete(t window.Turn, d Turned) Turned {
 // over says whether the run is over although the model would go on.
 func (r *run) over() Stop {
 	switch used := r.outcome.Tokens.Prompt + r.outcome.Tokens.Output; {
+	case r.done:
+		return Done
 	case r.guard.Stalled():
 		return Stalled
 	case r.Limits.Tokens > 0 && used-r.basis >= r.Limits.Tokens:
@@ -342,7 +345,7 @@ func (r *run) end(ctx context.Context, stop Stop, err error) (Outcome, error) {
 		}
 	}
 	o := &r.outcome
-	o.Stop, o.Exit, o.Steps, o.Seconds = stop, stop.Exit(), r.steps, seconds(r.spent+time.Since(r.started))
+	o.Stop, o.Exit, o.Steps, o.Seconds, o.Unfit = stop, stop.Exit(), r.steps, seconds(r.spent+time.Since(r.started)), r.amiss
 	if stop == Done {
 		o.Exit = r.status
 	}

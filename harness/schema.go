@@ -283,16 +283,16 @@ func (m *sampler) object(s *jsonschema.Schema, depth int) any {
 // unfit ends a done whose report does not fit: it counts as a gate that failed, but
 // nothing has to be changed before the next one.
 func (r *run) unfit(call window.Call, res act.Result, wrong string) act.Result {
-	why, _, _ := strings.Cut(wrong, "\n")
-	r.outcome.Unfit = strings.TrimPrefix(why, "error: ")
-	r.tell(Event{Type: EventWarning, N: r.steps, Output: r.outcome.Unfit})
 	r.misfit = true
-	r.state.unfit(call)
+	r.state.unfit(call, wrong)
+	r.tell(Event{Type: EventWarning, N: r.steps, Output: r.amiss})
 	return act.Result{Status: act.Failed, Output: wrong, Changed: res.Changed, Gates: res.Gates, Report: res.Report}
 }
 
 // unfit books that.
-func (s *state) unfit(call window.Call) {
+func (s *state) unfit(call window.Call, wrong string) {
+	why, _, _ := strings.Cut(wrong, "\n")
+	s.amiss = strings.TrimPrefix(why, "error: ")
 	s.tries++
 	s.guard.Unsee(call)
 }

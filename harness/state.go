@@ -27,6 +27,7 @@ type state struct {
 	tries    int  // of the gates
 	done     bool // every gate passed
 	report   string
+	amiss    string // why the newest report does not fit
 	tried    int    // turns before this place are summarised, or were tried to be
 	band     int    // of the newest reminder that the window is nearly full
 	model    string // who answered last, in the words of its server
@@ -96,7 +97,7 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 	case howUnfit:
 		s.ran(t.Call, d.Changed, act.Result{})
 		s.again, s.report = false, d.Report
-		s.unfit(t.Call)
+		s.unfit(t.Call, t.Output)
 	default:
 		res := act.Result{Status: t.Status, Output: t.Output}
 		if gate || d.Done {
@@ -105,7 +106,7 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 		s.ran(t.Call, d.Changed, res)
 		s.again, s.done = false, d.Done
 		if gate || d.Done {
-			s.report = d.Report
+			s.report, s.amiss = d.Report, ""
 		}
 		if gate {
 			s.failed, s.shown = true, d.Shown
