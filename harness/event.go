@@ -20,6 +20,7 @@ type Event struct {
 	Obs       string   `json:"obs,omitempty"`       // observation; compact: the turns
 	Status    int      `json:"status"`              // observation, gate
 	Output    string   `json:"output,omitempty"`    // observation: as the model sees it; gate; warning
+	Next      string   `json:"-"`                   // observation: the end of Output that asks the model for its next step
 	Changed   []string `json:"changed,omitempty"`   // gate: files it is made of that were changed
 	Seconds   float64  `json:"seconds,omitempty"`   // act: of the model; observation, gate: of the command
 
@@ -50,7 +51,7 @@ const (
 func (a *Agent) tell(e Event) {
 	if a.Notify != nil {
 		e.V = 1
-		for _, s := range []*string{&e.Task, &e.Cmd, &e.Stdin, &e.Output} {
+		for _, s := range []*string{&e.Task, &e.Cmd, &e.Stdin, &e.Output, &e.Next} {
 			*s = a.Store.Redact(*s)
 		}
 		a.Notify(e)

@@ -69,7 +69,9 @@ func (h *History) add(e memory.Event) {
 	case kindSetup, kindResume:
 		h.earlier, h.began, h.newest = h.spent(), e.At, e.At
 	case kindRequest, kindReply, kindIntent, kindGate, kindStop:
-		h.newest = e.At
+		if !h.began.IsZero() { // one that ended before it was set up took no time
+			h.newest = e.At
+		}
 	}
 	if err := h.take(e); err != nil {
 		h.Bad = append(h.Bad, Bad{e.Seq, e.Kind, err})

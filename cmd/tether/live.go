@@ -154,7 +154,8 @@ func (l *live) show(e harness.Event) {
 		l.step(e)
 		l.wait("running")
 	case harness.EventObservation:
-		l.block(e.Output, "      ", dim, 8)
+		// A person is not asked for the next command.
+		l.block(strings.TrimSuffix(e.Output, e.Next), "      ", dim, 8)
 		if e.Seconds >= 1 { // less is not worth a line
 			l.line(span{code: dim, text: fmt.Sprintf("      (%.1f s)", e.Seconds)})
 		}
