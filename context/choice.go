@@ -40,6 +40,17 @@ func (c *choice) choose(weights []int, head, tail int) {
 	}
 	c.ends(head, tail)
 	c.mend()
+	c.honest()
+}
+
+// honest gives up the marks whose lines above are not all shown: they would speak of
+// others.
+func (c *choice) honest() {
+	for i, e := range c.all {
+		for k := i - e.above; k < i; k++ {
+			c.taken[i] = c.taken[i] && c.taken[k]
+		}
+	}
 }
 
 // mend takes the lines of gaps that cost no more than the mark for them.
@@ -143,8 +154,8 @@ func size(all []entry) int {
 	return n
 }
 
-// cutLong shows of very long lines a part: around what failed, if they say so.
-func cutLong(all []entry, weights []int) {
+// cutLong shows of lines that are longer than longLine a part: around what failed, if they say so.
+func cutLong(all []entry, weights []int, longLine int) {
 	for i := range all {
 		if all[i].runes <= longLine {
 			continue

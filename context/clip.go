@@ -97,8 +97,8 @@ func excerpt(s string, limit, head, tail int, id string, repeats bool) string {
 	}
 	weights := weigh(all)
 	whole := size(all)
-	cutLong(all, weights)
-	if size(all) < min(whole, head+tail)/2 { // a few huge lines: their ends say more than their beginnings
+	cutLong(all, weights, min(longLine, max(head, tail)*9/10)) // one must fit into an end
+	if size(all) < min(whole, head+tail)/2 {                   // a few huge lines: their ends say more than their beginnings
 		return Clip(s, limit, head, tail, id)
 	}
 	c := choice{all: all, taken: make([]bool, len(all)), room: head + tail}

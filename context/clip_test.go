@@ -103,7 +103,21 @@ func TestFileText(t *testing.T) {
 			t.Errorf("%s: it reads\n%s", cmd, got)
 		}
 	}
-	for _, cmd := range []string{"go test ./... | tail -100", "make 2>&1 | grep -v ok", "cd a && make", "CI=1 npm test", "bash -c 'cat x'", "git status", "python3 a.py; ls"} {
+	for _, cmd := range []string{"go test ./... | tail -100", "make 2>&1 | grep -v ok", "cd a && make", "CI=1 npm test", "git status", "python3 a.py; ls"} {
+		if all, _ := prints(cmd); all {
+			t.Errorf("%s is taken for a text", cmd)
+		}
+	}
+	for _, cmd := range []string{
+		"for f in *.go; do cat $f; done", "timeout 5 cat x", "bash -c 'cat x'", "ls | xargs cat", "xargs cat < list", "if true; then cat x; fi", "(cat x)", "{ cat x; }",
+		"/bin/cat x", `\cat x`, "nice -n 5 cat x", "git -C sub diff", "git --no-pager show", "git stash show -p", `python3 -c 'print(open("x").read())'`, "python3 -m json.tool x",
+		"node -e 'console.log(fs.readFileSync(1))'", "perl -pe 1 x", `echo "$(cat x)"`, "sh cat x | nl", "while true; do head -50 x; done",
+	} {
+		if _, some := prints(cmd); !some {
+			t.Errorf("%s prints a file, and is not taken for what does", cmd)
+		}
+	}
+	for _, cmd := range []string{"for i in 1 2; do go test ./...; done && make", "timeout 60 pytest", "python3 -m pytest tests", "if make; then ./run; fi", "git push", "bash build.sh"} {
 		if all, _ := prints(cmd); all {
 			t.Errorf("%s is taken for a text", cmd)
 		}

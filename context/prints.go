@@ -1,6 +1,7 @@
 package window
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,7 @@ import (
 var printers = []string{
 	"read", "write", "append", "edit", "grep", "find", "mem", "skill", "kb", "web", "mcp", "tool", "help", // built-in
 	"cat", "head", "tail", "tac", "nl", "less", "more", "bat", "sed", "awk", "cut", "sort", "uniq", "jq", "strings",
-	"xxd", "od", "hexdump", "base64", "rg", "egrep", "fgrep", "zcat", "diff", "ls", "tree", "printf", "column",
+	"comm", "paste", "fold", "fmt", "pr", "rev", "expand", "tr", "gofmt", "xmllint", "yq", "gunzip", "unzip", "man", "batcat", "xxd", "od", "hexdump", "base64", "rg", "egrep", "fgrep", "zcat", "diff", "ls", "tree", "printf", "column",
 }
 
 // gitPrinters are the verbs of git that print what files hold or held.
@@ -21,8 +22,14 @@ var gitPrinters = []string{"show", "diff", "log", "blame", "grep", "cat-file"}
 // nothing of it is counted instead of shown, but something in it may have failed.
 var tables = []string{"sqlite3", "psql", "mysql", "curl", "du", "df", "ps", "wc", "stat", "seq", "nm", "objdump", "readelf", "docker", "kubectl"}
 
+// before are words in front of the command that prints.
+var before = []string{"sh", "sudo", "time", "env", "command", "exec", "nohup", "nice", "timeout", "xargs", "busybox", "bash", "if", "while", "until", "then", "else", "elif", "do", "!"}
+
+// inline are programs that print a file too, if that is what their line says.
+var inline = regexp.MustCompile(`^(?:python[\d.]*|node|perl|ruby|deno|php) .*(?:open|read|cat|json\.tool|file_get_contents)|^(?:perl|ruby) -[a-z]*p|\$\(\s*(?:cat|<|head|tail|sed)`)
+
 // aside are commands that print nothing of their own.
-var aside = []string{"cd", "export", "set", "pushd", "mkdir", "touch", "true", "echo", "pwd", "source", "."}
+var aside = []string{"for", "case", "done", "fi", "}", "cd", "export", "set", "pushd", "mkdir", "touch", "true", "echo", "pwd", "source", "."}
 
 // prints says of a command line whether all that it prints is such a text, and
 // whether some of it is such a text or a table. Only the first program of a pipe counts: those behind it, as in
@@ -31,13 +38,12 @@ var aside = []string{"cd", "export", "set", "pushd", "mkdir", "touch", "true", "
 func prints(cmd string) (all, some bool) {
 	all = true
 	for _, part := range pipes(cmd) {
-		words := strings.Fields(part)
-		for len(words) > 0 && (strings.Contains(words[0], "=") || slices.Contains([]string{"sh", "sudo", "time", "env", "command", "("}, words[0])) {
-			words = words[1:]
-		}
+		words := commandOf(part)
 		switch {
+		case inline.MatchString(strings.Join(words, " ")):
+			some, all = true, false
 		case len(words) == 0 || slices.Contains(aside, words[0]):
-		case slices.Contains(printers, words[0]), words[0] == "git" && len(words) > 1 && slices.Contains(gitPrinters, words[1]):
+		case slices.Contains(printers, words[0]), words[0] == "git" && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitPrinters, w) }):
 			some = true
 		default:
 			all = false
@@ -45,6 +51,27 @@ func prints(cmd string) (all, some bool) {
 		}
 	}
 	return all && some, some
+}
+
+// commandOf are the words of a command, without what stands before it and without
+// its folder.
+func commandOf(part string) []string {
+	words := strings.Fields(strings.TrimLeft(part, "({ \t\\"))
+	for prefixed := false; len(words) > 0; words = words[1:] {
+		w := words[0]
+		switch {
+		case slices.Contains(before, w):
+			prefixed = true
+		case strings.Contains(w, "=") || prefixed && (w[0] == '-' || w[0] >= '0' && w[0] <= '9'):
+		default:
+			words[0] = strings.Trim(w[strings.LastIndexByte(w, '/')+1:], "'\"")
+			if last := len(words) - 1; last > 0 || !prefixed {
+				words[last] = strings.TrimRight(words[last], "'\")")
+			}
+			return words
+		}
+	}
+	return words
 }
 
 // pipes takes a line apart at what ends a pipe, outside quotes, and keeps of

@@ -20,6 +20,7 @@ type entry struct {
 	runes int // of text, and its line end
 	lines int // of the output, which the entry stands for
 	mark  bool
+	above int  // of a mark: so many entries before it are what it speaks of
 	data  bool // there is no letter in it: the numbers are what it says
 	shape int  // the same number for lines that differ in their numbers only: that of the first
 	key   int  // the same number for equal lines: that of the first
@@ -136,12 +137,12 @@ func collapse(all []entry) []entry {
 			i++
 		case times*p >= more*q:
 			out = append(out, all[i:i+p]...)
-			out = append(out, marked(p*(times-1), fmt.Sprintf("[… the %s above %s more times …]", countOf(p), commas(times-1))))
+			out = append(out, marked(p, p*(times-1), fmt.Sprintf("[… the %s above %s more times …]", countOf(p), commas(times-1))))
 			i += times * p
 		default:
 			last := i + (more-1)*q
 			out = append(out, all[i:i+q]...)
-			out = append(out, marked(q*(more-2), fmt.Sprintf("[… %s more times the %s above, with other numbers …]", commas(more-2), countOf(q))))
+			out = append(out, marked(q, q*(more-2), fmt.Sprintf("[… %s more times the %s above, with other numbers …]", commas(more-2), countOf(q))))
 			out = append(out, all[last:last+q]...)
 			i += more * q
 		}
@@ -181,9 +182,9 @@ func (r *runner) same(a, b *entry) bool {
 	return a.shape == b.shape && !a.data && max(a.weight, b.weight) <= strong
 }
 
-// marked is the entry of a mark that stands for a number of lines.
-func marked(lines int, text string) entry {
-	return entry{text: text, runes: utf8.RuneCountInString(text) + 1, lines: lines, mark: true, shape: -1, key: -1}
+// marked is the entry of a mark that stands for a number of lines, as those above.
+func marked(above, lines int, text string) entry {
+	return entry{above: above, text: text, runes: utf8.RuneCountInString(text) + 1, lines: lines, mark: true, shape: -1, key: -1}
 }
 
 func countOf(lines int) string {
