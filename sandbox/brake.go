@@ -35,7 +35,7 @@ func (pl *plumbing) brake() *brake {
 	conn, err := ours.SyscallConn() // Fd would make the pipe a blocking one, which knows no deadline
 	if err == nil {
 		err = errors.Join(conn.Control(func(fd uintptr) {
-			k.size, pl.err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, os.Getpagesize())
+			k.size, pl.err = shrinkPipe(fd)
 		}), pl.err)
 	}
 	pl.err = err

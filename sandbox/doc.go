@@ -12,8 +12,9 @@
 //
 // A tour: policy.go says what is wanted and which workspaces are refused, host.go gathers the facts about the machine,
 // bwrap.go turns both into an argument vector (a pure function), seccomp.go makes the filter, run.go starts and ends
-// processes, tamper.go and scan.go look at what they left, watch.go and cgroup.go bound what they take, probe.go explains
+// processes, tamper.go and scan.go look at what they left, watch_linux.go and cgroup.go bound what they take, probe.go explains
 // why a sandbox cannot be had, files.go is the jail for file access. network.go has the rules for what may be reached and
-// proxy.go the way there; shim.go is this program inside the sandbox, landlock.go, restrict.go and guard.go are what takes
-// bubblewrap's place where it cannot run.
+// proxy.go the way there; shim.go is this program inside the sandbox, landlock.go, restrict_linux.go and guard_linux.go are what takes
+// bubblewrap's place where it cannot run. system_linux.go has what other systems lack; system_other.go is all that is
+// theirs, and there every profile but off is refused.
 package sandbox

@@ -28,7 +28,7 @@ func environ(p Policy, h host, shell bool) []string {
 		env = append(env, "TMPDIR="+h.Temp)
 	}
 	if shell && h.Bash != "" {
-		env = append(env, "BASH_ENV=/proc/self/fd/"+strconv.Itoa(fdShell))
+		env = append(env, "BASH_ENV="+ownFiles+strconv.Itoa(fdShell))
 	}
 	return env
 }

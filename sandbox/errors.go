@@ -27,10 +27,14 @@ type UnavailableError struct {
 	Cause  string // what was seen and what it means
 	Repair string // the command or setting that repairs it
 	Stderr string // the launcher's own words, "" if there were none
+	system string // the system that has none at all, "" on Linux
 }
 
 // Error gives cause and repair.
 func (e *UnavailableError) Error() string {
+	if e.system != "" {
+		return fmt.Sprintf("no sandbox on %s, so nothing is run\n%s\n%s", e.system, e.Cause, e.Repair)
+	}
 	return fmt.Sprintf("no sandbox: %s; %s", e.Cause, e.Repair)
 }
 

@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -153,15 +152,6 @@ func (f *Files) readable(rel, real string) error {
 func (f *Files) hidden(rel string) bool {
 	abs := filepath.Join(f.policy.Root, rel)
 	return within(abs, filepath.Join(f.policy.Root, hiddenDir)) || f.policy.State != "" && within(abs, f.policy.State)
-}
-
-// realPath returns the path of an open file as the kernel knows it, "" if it has none.
-func realPath(file *os.File) string {
-	real, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
-	if err != nil {
-		return ""
-	}
-	return real
 }
 
 // Stat describes a path; links inside the workspace are followed. Errors: *ProtectedError, fs.ErrNotExist, ErrOutside.

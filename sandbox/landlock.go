@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // LandlockPromise says what the profile Landlock holds and what it does not, for a person who is about to choose it.
@@ -24,15 +22,6 @@ what a command left running lives on if somebody kills tether's guard.`
 // landlockABI is the least version of the kernel's interface that the promise needs: 6 (Linux 6.12) keeps signals and
 // abstract sockets in. There is no going on with less.
 const landlockABI = 6
-
-// kernelABI asks the kernel for its version, 0 if Landlock is missing or switched off.
-func kernelABI() int {
-	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(n)
-}
 
 // landlockMissing explains a version that is too low, or returns nil.
 func landlockMissing(abi int) error {
@@ -77,66 +66,6 @@ func fenceOf(p Policy, h host) *fence {
 		}
 	}
 	return f
-}
-
-// close restricts this thread for good, and the command that it becomes.
-func (f *fence) close() error {
-	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	rs, err := newRuleset(handled, unix.LANDLOCK_ACCESS_NET_BIND_TCP|unix.LANDLOCK_ACCESS_NET_CONNECT_TCP)
-	if err != nil {
-		return fmt.Errorf("landlock: %w", err)
-	}
-	defer rs.close()
-	for _, path := range f.Read {
-		for _, r := range without(path, f.Omit) {
-			rights := uint64(mayRead)
-			if r.list {
-				rights = unix.LANDLOCK_ACCESS_FS_READ_DIR
-			}
-			rs.allow(r.path, rights)
-		}
-	}
-	for _, path := range f.Write {
-		rs.allow(path, mayWrite)
-	}
-	for _, path := range f.Devices {
-		rs.allow(path, mayUse)
-	}
-	if err := rs.enforce(); err != nil {
-		return fmt.Errorf("landlock: %w", err)
-	}
-	if err := loadFilter(Landlock); err != nil {
-		return fmt.Errorf("seccomp: %w", err)
-	}
-	return nil
-}
-
-// reading is one thing that may be read: all of a path, or only the names in it.
-type reading struct {
-	path string
-	list bool
-}
-
-// without returns what may be read of a path when something below it may not: Landlock has no exceptions, so what lies
-// beside is named one by one. Links are left out: their targets count.
-func without(path string, omit []string) []reading {
-	inner := slices.ContainsFunc(omit, func(o string) bool { return within(o, path) })
-	if !inner {
-		return []reading{{path: path}}
-	}
-	entries, err := os.ReadDir(path)
-	if slices.Contains(omit, path) || err != nil {
-		return nil
-	}
-	found := []reading{{path, true}}
-	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 {
-			found = append(found, without(filepath.Join(path, e.Name()), omit)...)
-		}
-	}
-	return found
 }
 
 // privateDir is a folder for one command's temporary files and home, "" if there is none.

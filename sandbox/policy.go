@@ -78,7 +78,7 @@ func settle(p Policy) (Policy, error) {
 	settleWatch(&p)
 	root, err := filepath.Abs(p.Root)
 	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
+		root, err = resolve(root)
 	}
 	if err != nil {
 		return p, &RefusedError{p.Root, "it cannot be opened (" + plainError(err) + ")", "name a folder that exists"}
@@ -90,6 +90,19 @@ func settle(p Policy) (Policy, error) {
 		}
 	}
 	return p, nil
+}
+
+// settleWatch fills in the bounds that a policy does not give. The floor depends on the disk and comes later.
+func settleWatch(p *Policy) {
+	if p.Memory <= 0 {
+		p.Memory = DefaultMemory
+	}
+	if p.Growth <= 0 {
+		p.Growth = DefaultGrowth
+	}
+	if p.Inodes <= 0 {
+		p.Inodes = DefaultInodes
+	}
 }
 
 // ownDir makes a directory of tether's own, for its user only, and resolves its path. "" stays "".
@@ -115,14 +128,14 @@ func ownDir(root string, dir *string) error {
 // makeBeneath makes a directory in the workspace. It goes through no link: a command that runs elsewhere may be putting
 // one there at this moment, and nothing must be made where it leads.
 func makeBeneath(root, dir string) error {
-	at, err := unix.Openat2(unix.AT_FDCWD, root, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	at, err := openUnlinked(root)
 	for part := range strings.SplitSeq(strings.TrimPrefix(dir[len(root):], "/"), "/") {
 		if err != nil || part == "" {
 			break
 		}
 		parent := at
 		if err = unix.Mkdirat(parent, part, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			at, err = unix.Openat(parent, part, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			at, err = unix.Openat(parent, part, pathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		}
 		unix.Close(parent)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,17 @@ const standardName = "bubblewrap"
 // textOff names the way out that is always there, and what it means.
 const textOff = "or run without a sandbox, at your own risk: --sandbox off"
 
+// textElsewhere names the ways out of a machine that is not Linux.
+const textElsewhere = "run tether in a Linux virtual machine or container, or this once without a sandbox, at your own risk: --sandbox off"
+
+// supported is the error of every profile but Off on a system other than Linux.
+func supported(system string) error {
+	if system == "linux" {
+		return nil
+	}
+	return &UnavailableError{Cause: "it is made of namespaces, seccomp and Landlock, which only Linux has", Repair: textElsewhere, system: system}
+}
+
 // textWeaker names both ways out of a machine on which bubblewrap cannot run.
 const textWeaker = "or take the weaker promise of --sandbox landlock; " + textOff
 
@@ -29,6 +41,9 @@ var errProbe = errors.New("the probe did not end")
 
 // prepare finds the launcher, makes the filter and runs "true" once in the very sandbox that commands will get.
 func (b *Box) prepare(ctx context.Context) error {
+	if err := supported(runtime.GOOS); err != nil {
+		return err
+	}
 	if b.policy.Profile == Landlock {
 		return b.prepareLandlock(ctx)
 	}

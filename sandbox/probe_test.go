@@ -1,3 +1,5 @@
+//go:build linux
+
 package sandbox
 
 import (
@@ -24,6 +26,22 @@ var refusals = []struct{ said, cause, repair string }{
 	{"bwrap: Creating new namespace failed: Resource temporarily unavailable", "limit on your processes", "ulimit -u"},
 	{"bwrap: Unknown option --disable-userns", "older than 0.8", "update"},
 	{"bwrap: something that nobody has seen yet", "bubblewrap failed: bwrap: something that nobody", "update"},
+}
+
+// TestSupported: what is said on another system, in three lines: what, why, what next.
+func TestSupported(t *testing.T) {
+	if err := supported("linux"); err != nil {
+		t.Errorf("linux: %v", err)
+	}
+	err := supported("darwin")
+	var none *UnavailableError
+	if !errors.As(err, &none) {
+		t.Fatalf("darwin: %v, want an *UnavailableError", err)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], "darwin") || !strings.Contains(lines[1], "Linux") || !strings.HasSuffix(lines[2], "--sandbox off") {
+		t.Errorf("darwin: %q, want three lines: what, why, what next", lines)
+	}
 }
 
 // standIn makes a launcher that says something and fails.

@@ -42,12 +42,6 @@ func spawn(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// seal keeps files that tether inherited, or opened without the flag, out of every command: a folder that was open by
-// chance could be walked from inside.
-func seal() {
-	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) // kernels before 5.11 lack it; Go's own files have the flag anyway
-}
-
 // process is a command that was started, and our ends of its pipes.
 type process struct {
 	cmd     *exec.Cmd
@@ -148,10 +142,7 @@ func (b *Box) command(p *process, pl *plumbing, c Cmd, dir string, t tree) {
 		p.cmd.Stdin = stdin
 	}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if p.guarded() {
-		p.cmd.SysProcAttr.Pdeathsig = 0 // it notices by the socket, and has work to do then
-	}
+	p.cmd.SysProcAttr = attributes(p.guarded())
 }
 
 // confine hands the launcher the files that it is to show, and puts the command into a control group where there are
@@ -180,7 +171,7 @@ func (b *Box) confine(p *process, pl *plumbing, t tree) {
 		return
 	}
 	if p.group, pl.err = b.groups.make(b.policy); p.group != nil {
-		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(p.group.fd.Fd())
+		p.group.startIn(p.cmd.SysProcAttr)
 	}
 }
 
@@ -203,7 +194,7 @@ func (p *process) watch() {
 		}
 		p.mu.Lock()
 		if r.Child > 0 && p.init < 0 {
-			if fd, err := unix.PidfdOpen(r.Child, 0); err == nil {
+			if fd, err := openProcess(r.Child); err == nil {
 				p.pid, p.init = r.Child, fd
 				expendable(r.Child) // the command does not exist yet
 			}
@@ -227,7 +218,7 @@ func (p *process) first() int {
 // group cannot be somebody else's when it is killed.
 func (p *process) awaitLeader() {
 	for {
-		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := awaitDead(p.cmd.Process.Pid)
 		if !errors.Is(err, unix.EINTR) {
 			return
 		}
@@ -246,7 +237,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.init >= 0 {
-		_ = unix.PidfdSendSignal(p.init, unix.SIGKILL, nil, 0)
+		killProcess(p.init)
 	}
 }
 
@@ -364,22 +355,16 @@ func (pl *plumbing) outPipe() (ours, child *os.File) {
 	return ours, child
 }
 
-// file makes a file in memory that the child reads from its beginning.
+// file makes a file without a name that the child reads from its beginning.
 func (pl *plumbing) file(name string, data []byte) *os.File {
 	if pl.err != nil {
 		return nil
 	}
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		pl.err = err
-		return nil
+	f, err := sealed(name, data)
+	if f != nil {
+		pl.child = append(pl.child, f)
 	}
-	f := os.NewFile(uintptr(fd), name)
-	pl.child = append(pl.child, f)
-	if _, pl.err = f.WriteAt(data, 0); pl.err == nil {
-		// Sealed: the command holds it too, and the shell inside trusts it.
-		_, pl.err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
-	}
+	pl.err = err
 	return f
 }
 

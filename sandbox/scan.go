@@ -22,6 +22,9 @@ type Finding struct {
 	Why  string // what it is and who goes by it
 }
 
+// setID are the bits of a mode that lend the rights of a file's owner, or group, to who runs it.
+const setID = 0o6000 // S_ISUID | S_ISGID
+
 // Bounds of a scan. They are those of a workspace that can be looked at after every command.
 const (
 	scanDepth   = 16     // folders below the root: Java has ten in every project
@@ -237,6 +240,9 @@ func (s *scanner) entry(f *listing, dir int, at string, e fs.DirEntry) {
 		f.found = append(f.found, Finding{at, "it is a set-id program: who runs it has the rights of its owner"})
 	}
 }
+
+// whySocket is the finding of a socket.
+const whySocket = "it is a socket"
 
 // special says what is no file, or a link that leaves the workspace.
 func (s *scanner) special(at string, kind fs.FileMode) string {

@@ -1,4 +1,4 @@
-//go:build amd64 || arm64
+//go:build linux && (amd64 || arm64)
 
 package sandbox
 
@@ -22,7 +22,6 @@ const (
 
 // Bits that rules look for. These have the same value on all architectures here, unlike O_DIRECTORY and its kin.
 const (
-	setID       = 0o6000     // S_ISUID | S_ISGID
 	oTmpfile    = 0o20000000 // __O_TMPFILE without O_DIRECTORY; x/sys has no name for it
 	tiocLinux   = 0x541c     // TIOCLINUX: pastes into a console
 	newSpaces   = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET

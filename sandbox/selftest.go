@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,9 @@ func SelfTest(ctx context.Context, box Policy) ([]Trial, error) {
 
 // selfTest makes the attempts that are chosen. The policy that decides has its defaults filled in.
 func selfTest(ctx context.Context, box Policy, chosen func(attack, Policy) bool) (trials []Trial, err error) {
+	if err := supported(runtime.GOOS); err != nil {
+		return nil, err
+	}
 	g, err := newGround(box)
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ type leash struct {
 
 // newLeash makes the socket and returns the shim's end of it too.
 func newLeash(x *proxy) (*leash, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|closing, 0)
 	if err != nil {
 		return nil, nil, err
 	}

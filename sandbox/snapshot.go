@@ -69,9 +69,9 @@ func (s *Snapshot) folder(root *os.Root, dir string, queue *[]string) (int, erro
 		}
 		rel := path.Join(dir, name)
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			s.files[rel] = mark{st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino, st.Mode}
+			s.files[rel] = mark{st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino, uint32(st.Mode)}
 		} else if !slices.Contains(skipped, name) {
-			s.files[rel+"/"] = mark{inode: st.Ino, mode: st.Mode} // its time changes with its files
+			s.files[rel+"/"] = mark{inode: st.Ino, mode: uint32(st.Mode)} // its time changes with its files
 			*queue = append(*queue, rel)
 		}
 	}

@@ -112,7 +112,7 @@ func imprintOf(dir *os.File, rel string) (imprint, error) {
 	case err != nil:
 		return imprint{}, &fs.PathError{Op: "look at", Path: rel, Err: err}
 	}
-	s := imprint{dev: uint64(st.Dev), ino: st.Ino, mode: st.Mode, size: st.Size, ctime: st.Ctim.Nano()}
+	s := imprint{dev: uint64(st.Dev), ino: st.Ino, mode: uint32(st.Mode), size: st.Size, ctime: st.Ctim.Nano()}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		s.size, s.ctime = 0, 0 // they change with what lies in it, and that is not the folder's own
 	}

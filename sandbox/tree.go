@@ -304,7 +304,7 @@ func (b *Box) pin(t tree) (pins, error) {
 // openPlain opens a folder outside that was found a moment ago. It may lie in a cache or another workspace, where a command
 // can have put a link in its place.
 func openPlain(dir string) (*os.File, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := openUnlinked(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (ps pins) close() {
 func openBeneath(dir *os.File, rel string) (*os.File, error) {
 	at := dir
 	for part := range strings.SplitSeq(rel, "/") {
-		fd, err := unix.Openat(int(at.Fd()), part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(int(at.Fd()), part, pathOnly|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if at != dir {
 			at.Close()
 		}

@@ -1,6 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -80,6 +84,75 @@ func (r *ruleset) enforce() error {
 }
 
 func (r *ruleset) close() { unix.Close(r.fd) }
+
+// kernelABI asks the kernel for its version, 0 if Landlock is missing or switched off.
+func kernelABI() int {
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// close restricts this thread for good, and the command that it becomes.
+func (f *fence) close() error {
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	rs, err := newRuleset(handled, unix.LANDLOCK_ACCESS_NET_BIND_TCP|unix.LANDLOCK_ACCESS_NET_CONNECT_TCP)
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	defer rs.close()
+	for _, path := range f.Read {
+		for _, r := range without(path, f.Omit) {
+			rights := uint64(mayRead)
+			if r.list {
+				rights = unix.LANDLOCK_ACCESS_FS_READ_DIR
+			}
+			rs.allow(r.path, rights)
+		}
+	}
+	for _, path := range f.Write {
+		rs.allow(path, mayWrite)
+	}
+	for _, path := range f.Devices {
+		rs.allow(path, mayUse)
+	}
+	if err := rs.enforce(); err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	if err := loadFilter(Landlock); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	return nil
+}
+
+// reading is one thing that may be read: all of a path, or only the names in it.
+type reading struct {
+	path string
+	list bool
+}
+
+// without returns what may be read of a path when something below it may not: Landlock has no exceptions, so what lies
+// beside is named one by one. Links are left out: their targets count.
+func without(path string, omit []string) []reading {
+	inner := slices.ContainsFunc(omit, func(o string) bool { return within(o, path) })
+	if !inner {
+		return []reading{{path: path}}
+	}
+	entries, err := os.ReadDir(path)
+	if slices.Contains(omit, path) || err != nil {
+		return nil
+	}
+	found := []reading{{path, true}}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			found = append(found, without(filepath.Join(path, e.Name()), omit)...)
+		}
+	}
+	return found
+}
 
 // closeScope forbids this thread nothing but signals and abstract sockets to the outside.
 func closeScope() error {

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whySocket is the finding of a socket.
-const whySocket = "it is a socket"
-
 // maxSockets bounds the sockets that are covered: each costs every command a mount.
 const maxSockets = 32
 

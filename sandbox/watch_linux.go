@@ -22,19 +22,6 @@ const (
 	paceWalk   = 500 * time.Millisecond // and one at the files, a system call for each
 )
 
-// settleWatch fills in the bounds that a policy does not give. The floor depends on the disk and comes later.
-func settleWatch(p *Policy) {
-	if p.Memory <= 0 {
-		p.Memory = DefaultMemory
-	}
-	if p.Growth <= 0 {
-		p.Growth = DefaultGrowth
-	}
-	if p.Inodes <= 0 {
-		p.Inodes = DefaultInodes
-	}
-}
-
 // watchdog ends a command that takes more memory or disk than the policy allows. Limits on one process or one file
 // cannot: a command has many of both.
 type watchdog struct {
