@@ -109,6 +109,9 @@ func (c *cloner) contents(out, in *os.File) error {
 		}
 		c.noClone = true
 	}
+	if done, err := copySparse(out, in); done || err != nil {
+		return err
+	}
 	_, err := io.Copy(out, in) // in the kernel, as far as it goes
 	return err
 }

@@ -221,7 +221,8 @@ func (r *batchReader) file(file, id, ext string) error {
 // add reads one task. id is the one of a task that names none; empty: it has to.
 func (r *batchReader) add(where string, text []byte, id string) error {
 	t, err := parseBatchTask(text, id)
-	if first, again := r.at[t.ID]; err == nil && again {
+	name := strings.ToLower(t.ID) // some file systems have one folder for both
+	if first, again := r.at[name]; err == nil && again {
 		err = fmt.Errorf("the id %q is that of %s already", t.ID, first)
 	}
 	if err == nil && len(r.tasks) == maxBatch {
@@ -230,7 +231,7 @@ func (r *batchReader) add(where string, text []byte, id string) error {
 	if err != nil {
 		return usagef("%s: %v", where, err)
 	}
-	r.at[t.ID] = where
+	r.at[name] = where
 	r.tasks = append(r.tasks, t)
 	return nil
 }

@@ -128,14 +128,25 @@ func (r *batchResults) parse() error {
 			bad = errors.New("it has no id, or is of another version")
 		}
 		switch _, more := in.Peek(1); {
-		case last, bad != nil && more == io.EOF:
+		case (last || bad != nil && more == io.EOF) && begun(line):
 			return nil // cut: without its line end it may lack more
+		case last && bad == nil:
+			bad = errors.New("it has no line end")
+			fallthrough
 		case bad != nil:
 			return usagef("%s:%d: not a result (%v)\nname another file with --out, or begin anew with --resume=false", r.path, n, bad)
 		}
 		r.size += int64(len(line))
 		r.lines = append(r.lines, res)
 	}
+}
+
+// begun says whether a line that is no result can be the beginning of one, or what a
+// crash has left of it. What cannot be is somebody else's, and nothing is cut off it.
+func begun(line []byte) bool {
+	const begin = `{"v":1,"id":"`
+	n := min(len(line), len(begin))
+	return string(line[:n]) == begin[:n] || bytes.IndexByte(line, 0) >= 0
 }
 
 // add commits one result: when it returns nil the line is on the disk.
