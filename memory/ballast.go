@@ -23,14 +23,14 @@ func (s *Store) makeBallast() {
 		return
 	}
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.beside(), &st); err != nil || int64(st.Bavail)*st.Bsize < 2*ballastSize {
+	if err := unix.Statfs(s.beside(), &st); err != nil || int64(st.Bavail)*int64(st.Bsize) < 2*ballastSize {
 		return
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return
 	}
-	err = syscall.Fallocate(int(f.Fd()), 0, 0, ballastSize)
+	err = reserve(f, ballastSize)
 	if f.Close() != nil || err != nil {
 		os.Remove(path)
 	}

@@ -192,7 +192,7 @@ func launch(argv []string, logPath string) (*server, error) {
 	var answer *io.PipeWriter
 	s.answer, answer = io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = answer, log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	s.cmd.SysProcAttr = serverAttributes()
 	s.cmd.WaitDelay = stopGrace
 	s.cmd.Env = append([]string{spins}, os.Environ()...) // the last one counts: the user's own
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
