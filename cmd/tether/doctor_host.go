@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tether/harness"
 	"tether/sandbox"
@@ -33,6 +30,9 @@ func checkSandbox(ctx context.Context, p *program, conf Config, dir string) chec
 	box, err := sandbox.New(ctx, policy)
 	if err != nil {
 		cause, repair, _ := strings.Cut(err.Error(), "; ")
+		if none := new(sandbox.UnavailableError); errors.As(err, &none) {
+			cause, repair = "no sandbox: "+none.Cause, none.Repair
+		}
 		return check{Name: "sandbox", Needed: true, Found: cause, Repair: repair}
 	}
 	defer box.Close()
@@ -48,71 +48,5 @@ func checkSandbox(ctx context.Context, p *program, conf Config, dir string) chec
 	return c
 }
 
-// machine are the checks of what the sandbox is made of. It needs all of them in
-// its usual profile, and says so itself: they tell why.
-func (d *diagnosis) machine(ctx context.Context) []check {
-	return []check{checkBwrap(ctx), checkNamespaces(ctx), checkSeccomp(), checkLandlock()}
-}
-
 // aMoment is how long a program may take that answers at once.
 const aMoment = time.Second
-
-func checkBwrap(ctx context.Context) check {
-	c := check{Name: "bwrap", Repair: "apt install bubblewrap (0.4 or newer)"}
-	path, err := exec.LookPath("bwrap")
-	if err != nil {
-		c.Found = "not on PATH"
-		return c
-	}
-	ctx, cancel := context.WithTimeout(ctx, aMoment)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		c.Found = fmt.Sprintf("%s does not start (%v)", path, err)
-		return c
-	}
-	c.OK, c.Found = true, fmt.Sprintf("%s, %s", path, strings.TrimSpace(string(out)))
-	return c
-}
-
-// checkNamespaces makes a user namespace, as the sandbox does.
-func checkNamespaces(ctx context.Context) check {
-	c := check{Name: "namespaces", Repair: "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000; with AppArmor: kernel.apparmor_restrict_unprivileged_userns=0; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"}
-	ctx, cancel := context.WithTimeout(ctx, aMoment)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "true").CombinedOutput()
-	if err != nil {
-		c.Found = fmt.Sprintf("a user namespace cannot be made: %s (%v)", firstLine(strings.TrimSpace(string(out))), err)
-		return c
-	}
-	c.OK, c.Found = true, "user namespaces can be made"
-	return c
-}
-
-// checkSeccomp asks the kernel which answers its filters can give.
-func checkSeccomp() check {
-	c := check{Name: "seccomp", Repair: "a kernel with CONFIG_SECCOMP_FILTER; inside gVisor and the like choose --sandbox landlock"}
-	text, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
-	if err != nil {
-		c.Found = fmt.Sprintf("this kernel does not filter system calls (%v)", reason(err))
-		return c
-	}
-	c.OK, c.Found = strings.Contains(string(text), "errno"), "filters of system calls: "+strings.TrimSpace(string(text))
-	return c
-}
-
-// newestLandlock is what the profile landlock needs: version 6 keeps signals in
-// (Linux 6.12).
-const newestLandlock = 6
-
-// checkLandlock asks the kernel for the version of Landlock.
-func checkLandlock() check {
-	c := check{Name: "landlock", Repair: "only the profile landlock needs it: Linux 6.12, with lsm=landlock,… on the kernel's command line"}
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		c.Found = fmt.Sprintf("this kernel has none (%v)", errno)
-		return c
-	}
-	c.OK, c.Found = version >= newestLandlock, fmt.Sprintf("version %d, and the profile landlock needs %d", version, newestLandlock)
-	return c
-}

@@ -71,19 +71,19 @@ func stopSession(ctx context.Context, p *program, dir, id string) error {
 // once. The process is held on to first and looked at again then, so that no
 // other one that gets its number is hit.
 func interrupt(ctx context.Context, store *memory.Store, session string, pid int) error {
-	fd, err := unix.PidfdOpen(pid, 0)
+	fd, err := holdProcess(pid)
 	if err != nil {
 		if errors.Is(err, unix.ESRCH) {
 			return nil
 		}
 		return fmt.Errorf("cannot be stopped from here: %w", err)
 	}
-	defer unix.Close(fd)
+	defer letGo(fd)
 	if store.Holder(session) != pid {
 		return nil // it has ended by itself
 	}
 	for _, patience := range []time.Duration{stopInOrder, stopAtOnce} {
-		if err := unix.PidfdSendSignal(fd, unix.SIGINT, nil, 0); errors.Is(err, unix.ESRCH) {
+		if err := signalProcess(fd, unix.SIGINT); errors.Is(err, unix.ESRCH) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("cannot be stopped from here: %w", err)
@@ -93,20 +93,4 @@ func interrupt(ctx context.Context, store *memory.Store, session string, pid int
 		}
 	}
 	return fmt.Errorf("does not end\nend it with: kill -9 %d; nothing that is kept is lost by that", pid)
-}
-
-// waitEnd waits until the process of fd has ended, for at most patience.
-func waitEnd(ctx context.Context, fd int, patience time.Duration) (bool, error) {
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if n, err := unix.Poll(poll, int(stopLook.Milliseconds())); n > 0 {
-			return true, nil
-		} else if err != nil && !errors.Is(err, unix.EINTR) {
-			return false, err
-		}
-	}
-	return false, nil
 }
