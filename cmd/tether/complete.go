@@ -248,7 +248,7 @@ func modelWords(ctx context.Context) []candidate {
 	ctx, cancel := context.WithTimeout(ctx, patienceOfTab)
 	defer cancel()
 	all := plainWords(llm.Available(ctx)...)
-	for _, form := range []string{"ollama/", "llama/", "openai/", "gguf:", "script:"} {
+	for _, form := range []string{"ollama/", "llama/", "openai/", "anthropic/", "gguf:", "script:"} {
 		if !slices.ContainsFunc(all, func(c candidate) bool { return strings.HasPrefix(c.word, form) }) {
 			all = append(all, candidate{word: form})
 		}

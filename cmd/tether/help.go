@@ -108,7 +108,7 @@ func (c *subcommand) flags() *pflag.FlagSet {
 func (c *subcommand) help(w io.Writer) {
 	fs := c.flags()
 	fmt.Fprintf(w, "usage: tether %s [flags]\n\n%s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Detail)
-	if use := fs.FlagUsagesWrapped(80); use != "" {
+	if use := flagList(fs); use != "" {
 		fmt.Fprintf(w, "\n%s", use)
 	}
 }

@@ -40,12 +40,7 @@ func manual() string {
 		}
 		fmt.Fprintf(&b, ".SS tether %s\n%s.\n.PP\n.nf\n%s\n.fi\n", roff(strings.TrimSpace(c.Name+" "+c.Args)), roff(c.Summary), roff(c.Detail))
 		c.flags().VisitAll(func(f *pflag.Flag) {
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
-			}
-			value, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(name+" "+value)), roff(usage))
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(flagName(f)), roff(f.Usage+usually(f)))
 		})
 	}
 	section := func(title, text string) {

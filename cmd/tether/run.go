@@ -225,7 +225,7 @@ func lastLine(o harness.Outcome) string {
 	if o.Unfit != "" {
 		fmt.Fprintf(&b, "\ntether: %s", o.Unfit)
 	}
-	if len(o.Gates) == 0 {
+	if len(o.Gates) == 0 && o.Stop == harness.Done { // of another end nobody thinks that it proves something
 		b.WriteString("\ntether: nothing was verified: give a check with --verify")
 	}
 	return b.String()

@@ -3,6 +3,7 @@ package llm
 import (
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,7 +79,8 @@ func plainName(s string) string {
 }
 
 // ModelsDir is the directory of fetched models: $TETHER_MODELS, else $XDG_DATA_HOME/tether/models, else
-// ~/.local/share/tether/models. It need not exist. Without a home directory it is "models" in the current one.
+// ~/.local/share/tether/models. It need not exist. Without HOME the account's home directory counts; the path is never relative, or a workspace could
+// bring a model.
 func ModelsDir() string {
 	if d := os.Getenv("TETHER_MODELS"); d != "" {
 		return d
@@ -86,9 +88,12 @@ func ModelsDir() string {
 	if d := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "tether", "models")
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "models"
+	home := os.Getenv("HOME")
+	if u, err := user.Current(); !filepath.IsAbs(home) && err == nil {
+		home = u.HomeDir
+	}
+	if !filepath.IsAbs(home) {
+		home = "/nonexistent" // nothing is there, and nothing can be kept
 	}
 	return filepath.Join(home, ".local", "share", "tether", "models")
 }

@@ -38,6 +38,10 @@ func TestModelsDir(t *testing.T) {
 	if got, want := ModelsDir(), "/h/.local/share/tether/models"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	t.Setenv("HOME", "")
+	if got := ModelsDir(); !filepath.IsAbs(got) {
+		t.Errorf("without HOME: got %s, want a path that does not depend on where one stands", got)
+	}
 	t.Setenv("XDG_DATA_HOME", "/d")
 	if got, want := ModelsDir(), "/d/tether/models"; got != want {
 		t.Errorf("got %s, want %s", got, want)
