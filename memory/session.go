@@ -51,6 +51,9 @@ func (s *Store) Session(ctx context.Context, id string) (Session, error) {
 	case err != nil:
 		return Session{}, err
 	case len(found) == 0:
+		if id == "" {
+			return Session{}, fmt.Errorf("the newest session: %w, there is none here yet; start one: tether run", ErrNotFound)
+		}
 		return Session{}, fmt.Errorf("session %q: %w; list them with: tether ls", id, ErrNotFound)
 	case len(found) > 1:
 		return Session{}, fmt.Errorf("session %q: more than one begins so; list them with: tether ls", id)
