@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -109,16 +108,15 @@ func serveModel(ctx context.Context, p *program, name string, window int) error 
 // A bar shows how far a transfer is: a moving line on a terminal, elsewhere a
 // line at every tenth.
 type bar struct {
-	w     io.Writer
+	live  *live
 	name  string
-	tty   bool
 	tenth int64
 	start time.Time
 	first int64
 }
 
 func newBar(p *program, name string) *bar {
-	return &bar{w: p.Err, name: name, tty: isTerminal(p.Err), tenth: -1}
+	return &bar{live: newLive(p.Err, p.Getenv), name: name, tenth: -1}
 }
 
 func (b *bar) show(done, total int64) {
@@ -128,16 +126,27 @@ func (b *bar) show(done, total int64) {
 	if total <= 0 {
 		return
 	}
-	if b.tty {
-		const width = 30
-		full := int(done * width / total)
-		fmt.Fprintf(b.w, "\r%s [%s%s] %d of %d MB, %.0f MB/s ", b.name, strings.Repeat("#", full), strings.Repeat(".", width-full), done/1e6, total/1e6, b.rate(done))
+	if b.live.moving {
+		fmt.Fprint(b.live.w, "\r"+b.live.cut(b.line(done, total), b.live.width())) // a line that wraps cannot be taken back
 		return
 	}
 	if t := done * 10 / total; t != b.tenth {
 		b.tenth = t
-		fmt.Fprintf(b.w, "tether: %s: %d of %d MB\n", b.name, done/1e6, total/1e6)
+		fmt.Fprintf(b.live.w, "tether: %s: %d of %d MB\n", b.name, done/1e6, total/1e6)
 	}
+}
+
+// line is how far it is, and how long it takes as fast as it was so far. It is
+// shorter than 80 columns, and what says most comes first.
+func (b *bar) line(done, total int64) string {
+	const width = 16
+	full := int(done * width / total)
+	line := fmt.Sprintf("%s %d of %d MB [%s%s]", b.name, done/1e6, total/1e6, strings.Repeat("#", full), strings.Repeat(".", width-full))
+	if rate := b.rate(done); rate > 0 {
+		left := time.Duration(float64(total-done) / 1e6 / rate * float64(time.Second))
+		line += fmt.Sprintf(" %.0f MB/s, %s left  ", rate, left.Round(time.Second)) // the blanks: the line before may be longer
+	}
+	return line
 }
 
 // rate is in megabytes a second since the first call.
@@ -150,7 +159,7 @@ func (b *bar) rate(done int64) float64 {
 
 // clear takes the moving line away.
 func (b *bar) clear() {
-	if b.tty {
-		fmt.Fprint(b.w, wiped(79))
+	if b.live.moving {
+		fmt.Fprint(b.live.w, wiped(min(b.live.width(), 79)))
 	}
 }

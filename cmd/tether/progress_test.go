@@ -124,3 +124,19 @@ func barScreen(text string) string {
 	}
 	return strings.Join(lines, "") + strings.TrimRight(string(line), " ")
 }
+
+// TestTransferLine: how far a model is, how fast, and how long it takes; narrower
+// than a terminal.
+func TestTransferLine(t *testing.T) {
+	b := &bar{name: "qwen2.5-coder-1.5b", start: time.Now().Add(-100 * time.Second)}
+	if got, want := b.line(0, 1117e6), "qwen2.5-coder-1.5b 0 of 1117 MB [................]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	got := b.line(400e6, 1117e6)
+	if !strings.HasPrefix(got, "qwen2.5-coder-1.5b 400 of 1117 MB [#####...........] 4 MB/s, 2m") || !strings.Contains(got, "s left") {
+		t.Errorf("%q", got)
+	}
+	if n := columns(b.line(1117e6, 1117e6)); n >= 80 {
+		t.Errorf("%d columns", n)
+	}
+}
