@@ -174,7 +174,7 @@ func TestWebTime(t *testing.T) {
 	for path, want := range map[string]int{"silent": TimedOut, "drip": OK} {
 		began := time.Now()
 		r := shell.Do(context.Background(), "web fetch http://docs.example/"+path, "")
-		if took := time.Since(began); r.Status != want || took > 10*time.Second {
+		if took := time.Since(began); r.Status != want || took > forever {
 			t.Errorf("%s: status %d after %v:\n%s", path, r.Status, took, clip(r.Output, maxEcho))
 		}
 	}
@@ -286,13 +286,16 @@ func hostile() []string {
 	return append(pages, "<p "+strings.Repeat("a=b ", size/4)+">x", "<a href='"+strings.Repeat("y", size)+"'>x</a>")
 }
 
+// forever is what no page takes on any machine, and what grows with the square of its
+// size does: the slowest takes 20 ms on a quiet one.
+const forever = 30 * time.Second
+
 func TestHostilePages(t *testing.T) {
 	base, _ := url.Parse("https://docs.example/")
 	for _, page := range hostile() {
 		began := time.Now()
 		text := htmlText(page, base, webPiped)
-		// It takes up to 20 ms, and on a busy machine under the race detector a second.
-		if took := time.Since(began); took > 3*time.Second || len(text) > 5<<20 {
+		if took := time.Since(began); took > forever || len(text) > 5<<20 {
 			t.Errorf("%.12q without an end took %v for %d bytes", page, took, len(text))
 		}
 	}
@@ -312,7 +315,7 @@ func FuzzHTMLText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, header string) {
 		began := time.Now()
 		text := htmlText(decoded(data, header), base, 4096)
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > forever {
 			t.Errorf("%d bytes took %v", len(data), took)
 		}
 		if len(text) > 4096+20*len(data)+maxLink*maxLinks || strings.ContainsAny(text, "\x00\x1b\u200b\u202e") {

@@ -185,7 +185,7 @@ func TestExcerptIsLinear(t *testing.T) {
 		s := strings.Repeat(line, most/len(line))
 		began := time.Now()
 		Excerpt(s, 2400, 900, 900, "obs_1")
-		if d := time.Since(began); d > 4*time.Second { // 2 to 60 ms on a quiet machine; the square is over 10^10
+		if d := time.Since(began); d > 30*time.Second { // 2 to 60 ms on a quiet machine; the square is over 10^10
 			t.Errorf("%q takes %v", line, d)
 		}
 	}

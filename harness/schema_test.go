@@ -116,6 +116,10 @@ func TestExample(t *testing.T) {
 	}
 }
 
+// forever is what none of these takes on any machine, and what grows without bounds
+// does: they take milliseconds on a quiet one.
+const forever = time.Minute
+
 // FuzzForm: any schema and any report are judged in bounded time.
 func FuzzForm(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, `{"a":"b"}`)
@@ -127,7 +131,7 @@ func FuzzForm(f *testing.F) {
 		if form, err := harness.ParseForm([]byte(schema)); err == nil {
 			form.Check(report)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > forever {
 			t.Errorf("%v for %q", took, schema)
 		}
 	})
@@ -167,7 +171,7 @@ func TestHostileForms(t *testing.T) {
 		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
 			t.Errorf("%s: %.300q, want %q", c.name, wrong, c.want)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > forever {
 			t.Errorf("%s took %v", c.name, took)
 		}
 	}

@@ -79,7 +79,7 @@ func TestScreenIsLinear(t *testing.T) {
 		s := strings.Repeat(piece, 2*keep/len(piece))
 		began := time.Now()
 		got := clean(s)
-		if d := time.Since(began); d > time.Second { // 2 to 10 ms on a quiet machine
+		if d := time.Since(began); d > 30*time.Second { // 2 to 10 ms on a quiet machine; the square is minutes on any
 			t.Errorf("%q takes %v", piece, d)
 		}
 		if len(got) > 2*len(s) {
