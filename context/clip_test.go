@@ -117,7 +117,7 @@ func TestFileText(t *testing.T) {
 			t.Errorf("%s prints a file, and is not taken for what does", cmd)
 		}
 	}
-	for _, cmd := range []string{"for i in 1 2; do go test ./...; done && make", "timeout 60 pytest", "python3 -m pytest tests", "if make; then ./run; fi", "git push", "bash build.sh"} {
+	for _, cmd := range []string{"for i in 1 2; do go test ./...; done && make", "timeout 60 pytest", "python3 -m pytest tests", "if make; then ./run; fi", "git push", "bash build.sh", "bin/", "'' x", "sh", "timeout", "(", "\\", "nice -n", "a=b"} {
 		if all, _ := prints(cmd); all {
 			t.Errorf("%s is taken for a text", cmd)
 		}

@@ -40,9 +40,10 @@ func prints(cmd string) (all, some bool) {
 	for _, part := range pipes(cmd) {
 		words := commandOf(part)
 		switch {
-		case inline.MatchString(strings.Join(words, " ")):
-			some, all = true, false
-		case len(words) == 0 || slices.Contains(aside, words[0]):
+		case len(words) == 0 || words[0] == "":
+		case (strings.ContainsRune("pnrd", rune(words[0][0])) || strings.Contains(part, "$(")) && inline.MatchString(strings.Join(words, " ")):
+			some, all = true, false // few lines come to the expression: each output is looked at in each window
+		case slices.Contains(aside, words[0]):
 		case slices.Contains(printers, words[0]), words[0] == "git" && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitPrinters, w) }):
 			some = true
 		default:
