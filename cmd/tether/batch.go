@@ -40,7 +40,7 @@ tasks, from best to worst 0 6 4 5 3 9 8 7 78 1. More: docs/batch.md`,
 		fs.StringVar(&f.out, "out", "", "the file of results (default: FILE without its ending, .results.jsonl)")
 		fs.BoolVar(&f.resume, "resume", true, "run only what has no result yet; --resume=false begins anew")
 		fs.BoolVar(&f.retry, "retry-failed", false, "run what is not done once more")
-		fs.StringVar(&f.shard, "shard", "", "K/N: only part K of N, the same tasks each time")
+		fs.StringVar(&f.shard, "shard", "", "only part K of N, the same tasks each time")
 		fs.StringVar(&f.keep, "keep", "all", "the workspaces that stay: all, failed or none; the patches always stay")
 		fs.StringVar(&f.junit, "junit", "", "short for --report junit=FILE")
 		f.reports.declare(fs)

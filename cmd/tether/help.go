@@ -75,7 +75,7 @@ func commandList() string {
 }
 
 func (p *program) helpFor(args []string) error {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "help" {
 		p.help(p.Out)
 		return nil
 	}
