@@ -1,5 +1,6 @@
 # make demo: repair a small program with a local model, from nothing.
 # make test: everything that must hold.
+# make ollama: the tests of the wire against a real Ollama, built here.
 # make robust SECONDS=600, make kills KILLS=500: the two tests that run as long as
 # one likes.
 
@@ -9,7 +10,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # What ships is static and small. No model server needs HTTP/2, which is 0.4 MB.
 SHIPPED = -trimpath -ldflags "-s -w" -tags nethttpomithttp2
 
-.PHONY: build release demo test check lint robust kills install clean
+.PHONY: build release demo test check lint ollama robust kills install clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(SHIPPED) -o bin/tether ./cmd/tether
@@ -39,6 +40,9 @@ check:
 	$(GO) test -race -count=1 -p 1 -timeout 20m ./...
 	$(GO) vet -tags failpoint ./...
 	$(GO) test -tags failpoint -count=1 -run 'TestRobust|TestKillLoop' -v ./cmd/tether
+
+ollama: build
+	sh .ci/ollama
 
 robust:
 	$(GO) test -tags failpoint -count=1 -timeout 0 -run TestRobust -v ./cmd/tether -robust.seconds=$(or $(SECONDS),60)
