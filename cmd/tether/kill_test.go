@@ -24,7 +24,7 @@ func TestKillLoop(t *testing.T) {
 		confine(t)
 		return
 	}
-	j := newJob(t, rand.Uint64(), sound)
+	j := newTrial(t, rand.Uint64(), sound)
 	for n := 0; j.faults["kill"] < *kills; n++ {
 		j.task(agentSession{slot: slotAgent, n: n, model: "script:" + script(t, n)})
 	}
@@ -36,7 +36,7 @@ func TestKillLoop(t *testing.T) {
 }
 
 // task has one task killed until it is done.
-func (j *job) task(s agentSession) {
+func (j *trial) task(s agentSession) {
 	for range 50 {
 		limit := time.Duration(20+j.draw(150)) * time.Millisecond
 		ctx, cancel := context.WithTimeout(j.t.Context(), limit)

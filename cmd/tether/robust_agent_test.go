@@ -36,7 +36,7 @@ type agentSession struct {
 
 // agent starts a task, or takes one up again that was interrupted, and follows
 // it to its end.
-func (j *job) agent(ctx context.Context, slot int) {
+func (j *trial) agent(ctx context.Context, slot int) {
 	s := agentSession{slot: slot}
 	j.mu.Lock()
 	for i, old := range j.sessions {
@@ -63,7 +63,7 @@ func (j *job) agent(ctx context.Context, slot int) {
 }
 
 // attempt runs tether once for a session. It returns whether the task is done.
-func (j *job) attempt(ctx context.Context, s *agentSession, places []string) (done bool) {
+func (j *trial) attempt(ctx context.Context, s *agentSession, places []string) (done bool) {
 	ws := filepath.Join(j.work, fmt.Sprint("agent", s.slot))
 	if err := os.MkdirAll(ws, 0o755); err != nil {
 		j.t.Error(err)
@@ -113,7 +113,7 @@ func (s *agentSession) watch(h *historian, out io.Reader) {
 }
 
 // conclude resumes a session, undisturbed, until it is done.
-func (j *job) conclude(s *agentSession) bool {
+func (j *trial) conclude(s *agentSession) bool {
 	for range 5 {
 		if j.attempt(context.Background(), s, nil) {
 			j.done++

@@ -15,7 +15,7 @@ import (
 
 // nemesis does harm, again and again, until ctx ends; then it mends what it
 // broke.
-func (j *job) nemesis(ctx context.Context) {
+func (j *trial) nemesis(ctx context.Context) {
 	filler := filepath.Join(j.disk, "filler")
 	defer os.Remove(filler)
 	for ctx.Err() == nil {

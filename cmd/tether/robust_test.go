@@ -62,7 +62,7 @@ func TestRobust(t *testing.T) {
 		{"rerun-unknown", "repeated: ", 15},
 	} {
 		t.Run(test.bug, func(t *testing.T) {
-			j := newJob(t, seed, test.bug)
+			j := newTrial(t, seed, test.bug)
 			j.run(time.Duration(test.seconds) * time.Second)
 			found := violations(j.history(), j.end)
 			t.Logf("seed %d: %s", seed, j.summary())
@@ -117,8 +117,8 @@ func replayHistory(t *testing.T, dir string) {
 // sound is the name of no bug.
 const sound = "none"
 
-// A job is one run of the processes and their nemesis.
-type job struct {
+// A trial is one run of the processes and their nemesis.
+type trial struct {
 	t        *testing.T
 	bug      string
 	disk     string // the small file system
@@ -134,8 +134,8 @@ type job struct {
 	done     int                 // sessions of agents
 }
 
-func newJob(t *testing.T, seed uint64, bug string) *job {
-	j := &job{t: t, bug: bug, work: t.TempDir(), disk: filepath.Join(os.Getenv(confinedEnv), "job-"+bug), faults: map[string]int{},
+func newTrial(t *testing.T, seed uint64, bug string) *trial {
+	j := &trial{t: t, bug: bug, work: t.TempDir(), disk: filepath.Join(os.Getenv(confinedEnv), "job-"+bug), faults: map[string]int{},
 		rng: rand.New(rand.NewPCG(seed, 0)), running: map[int]*os.Process{}, model: newFickleModel(t),
 		end: ending{Executed: map[string]int{}, Watched: map[string]int{}}}
 	if err := os.MkdirAll(j.disk, 0o700); err != nil {
@@ -156,7 +156,7 @@ const (
 
 // run lets the processes work and the nemesis rage for a time, and then looks at
 // what is left.
-func (j *job) run(limit time.Duration) {
+func (j *trial) run(limit time.Duration) {
 	ctx, stop := context.WithTimeout(j.t.Context(), limit)
 	defer stop()
 	var all sync.WaitGroup
@@ -177,14 +177,14 @@ func (j *job) run(limit time.Duration) {
 }
 
 // draw is a random number below n.
-func (j *job) draw(n int) int {
+func (j *trial) draw(n int) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.rng.IntN(n)
 }
 
 // environment is that of a process, which breaks at a place drawn by lot.
-func (j *job) environment(places []string, more ...string) []string {
+func (j *trial) environment(places []string, more ...string) []string {
 	env := append(os.Environ(), "TETHER_BUG="+j.bug, "TETHER_STATE="+filepath.Join(j.disk, "state"))
 	if len(places) > 0 && j.draw(3) == 0 {
 		env = append(env, fmt.Sprintf("TETHER_FAILPOINT=%s@%d", places[j.draw(len(places))], 1+j.draw(20)))
@@ -193,14 +193,14 @@ func (j *job) environment(places []string, more ...string) []string {
 	return append(env, more...)
 }
 
-func (j *job) count(fault string) {
+func (j *trial) count(fault string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.faults[fault]++
 }
 
 // name is a new one for a process.
-func (j *job) name() string {
+func (j *trial) name() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.started++
@@ -208,7 +208,7 @@ func (j *job) name() string {
 }
 
 // store runs one process that uses package memory until it is killed.
-func (j *job) store(ctx context.Context, slot int) {
+func (j *trial) store(ctx context.Context, slot int) {
 	name := j.name()
 	args := []string{"robust-worker"}
 	syncs := filepath.Join(j.work, name+".syncs")
@@ -229,7 +229,7 @@ func (j *job) store(ctx context.Context, slot int) {
 
 // follow starts cmd in a slot, reads what it prints and waits for its end, which
 // is at hand when ctx ends. It returns what was said on standard error.
-func (j *job) follow(ctx context.Context, slot int, cmd *exec.Cmd, read func()) string {
+func (j *trial) follow(ctx context.Context, slot int, cmd *exec.Cmd, read func()) string {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -258,7 +258,7 @@ func (j *job) follow(ctx context.Context, slot int, cmd *exec.Cmd, read func()) 
 }
 
 // unwanted reports a process that was not understood, or that crashed.
-func (j *job) unwanted(cmd *exec.Cmd, said string) {
+func (j *trial) unwanted(cmd *exec.Cmd, said string) {
 	if s := cmd.ProcessState; s != nil && s.ExitCode() == 2 {
 		j.t.Errorf("%v: %s", cmd.Args, said)
 	}
@@ -266,7 +266,7 @@ func (j *job) unwanted(cmd *exec.Cmd, said string) {
 
 // finish resumes the sessions of agents that were interrupted, and reads the
 // store once more.
-func (j *job) finish() {
+func (j *trial) finish() {
 	j.model.cut.Store(false)
 	for _, s := range j.sessions {
 		if j.bug != sound {
@@ -283,14 +283,14 @@ func (j *job) finish() {
 }
 
 // stores are the databases of the job.
-func (j *job) stores() []string {
+func (j *trial) stores() []string {
 	inside, _ := filepath.Glob(filepath.Join(j.disk, "state", "*", "tether.db"))
 	return append(inside, filepath.Join(j.disk, "store", "tether.db"))
 }
 
 // read opens a store as the next process would and adds what is there to the
 // history.
-func (j *job) read(file string) {
+func (j *trial) read(file string) {
 	s, err := memory.Open(context.Background(), file)
 	if err != nil {
 		j.end.Broken = err.Error()
@@ -308,7 +308,7 @@ func (j *job) read(file string) {
 
 // written are the sessions of which the history says that something was
 // appended in a store.
-func (j *job) written(file string) []string {
+func (j *trial) written(file string) []string {
 	var names []string
 	agents := !strings.HasPrefix(file, filepath.Join(j.disk, "store"))
 	for _, o := range j.history() {
@@ -323,13 +323,13 @@ func (j *job) written(file string) []string {
 }
 
 // history is all that was written down so far.
-func (j *job) history() []operation {
+func (j *trial) history() []operation {
 	files, _ := filepath.Glob(filepath.Join(j.work, "*.jsonl"))
 	return loadHistory(j.t, files...)
 }
 
 // summary is what the job did, for the person who reads its log.
-func (j *job) summary() string {
+func (j *trial) summary() string {
 	ok := map[string]int{}
 	for _, o := range j.history() {
 		if o.Phase != "invoke" {
@@ -340,7 +340,7 @@ func (j *job) summary() string {
 }
 
 // keep saves the history where it outlives the test, and returns the folder.
-func (j *job) keep() string {
+func (j *trial) keep() string {
 	dir, err := os.MkdirTemp("", "tether-history-")
 	if err == nil {
 		var text []byte
