@@ -73,6 +73,9 @@ func (d docPage) run(t *testing.T, name string) {
 	script.WriteString("env TETHER_MODEL=$M\n")
 	n, settings := 0, ""
 	for _, m := range fences.FindAllStringSubmatch(string(page), -1) {
+		if m[1] == "json" {
+			continue
+		}
 		if m[1] == "toml" {
 			c := Default()
 			if err := c.decode("docs/"+name, m[2]); err != nil {
@@ -109,4 +112,36 @@ func (d docPage) run(t *testing.T, name string) {
 		Files: []string{file}, RequireExplicitExec: true, Setup: setUp,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},
 	})
+}
+
+// examples are files to copy, and the pages that show them.
+var examples = map[string]string{
+	"tasks.jsonl":         "batch.md",
+	"github-workflow.yml": "ci.md",
+	"github-matrix.yml":   "ci.md",
+	"gitlab-ci.yml":       "ci.md",
+	"commands.toml":       "commands.md",
+	"report.schema.json":  "commands.md",
+}
+
+// TestExamplesAreShown: each file of testdata/examples stands in its page as it is,
+// so that what the tests of the pages run is what one copies.
+func TestExamplesAreShown(t *testing.T) {
+	files, err := os.ReadDir("testdata/examples")
+	if err != nil || len(files) != len(examples) {
+		t.Errorf("%d files, %v; want the %d that a page is named for", len(files), err, len(examples))
+	}
+	for name, page := range examples {
+		text, err := os.ReadFile("testdata/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(shown), "```"+strings.Trim(filepath.Ext(name), ".")+"\n"+string(text)+"```\n") && !strings.Contains(string(shown), "```yaml\n"+string(text)+"```\n") {
+			t.Errorf("docs/%s does not show %s as it is", page, name)
+		}
+	}
 }
