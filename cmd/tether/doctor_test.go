@@ -51,7 +51,7 @@ func visit(t *testing.T, args ...string) (checks map[string]check, status int, t
 
 // longest is what a visit may take here. Promised are 3 s, and 2.1 s were measured: the
 // race detector and what else runs on a machine are not the doctor's fault.
-const longest = 6 * time.Second
+const longest = 3 * time.Second
 
 // TestDoctor: there are 14 checks or more, each with a repair, and a server that
 // takes connections and says nothing does not hold them up.
