@@ -254,10 +254,14 @@ func TestLooping(t *testing.T) {
 		strings.Repeat("I will begin. ", 400):                           true,
 		"{\"cmd\":\"write a\",\"stdin\":\"" + strings.Repeat("0", 5000): true,
 		lines + strings.Repeat("the same line\n", 400):                  true,
-		lines:                                 false,
-		strings.Repeat("I will begin. ", 100): false,
-		strings.Repeat(lines, 3):              false, // a block is written again, and ends
-		"":                                    false,
+		lines + strings.Repeat(lines[:240], 7):                          true, // a chain of commands that has no end
+		lines + strings.Repeat(lines[:640], 7):                          true,
+		lines + strings.Repeat(lines[:240], 5):                          false,
+		lines + strings.Repeat(lines[:640], 5):                          false,
+		lines:                                                           false,
+		strings.Repeat("I will begin. ", 100):                           false,
+		strings.Repeat(lines, 3):                                        false, // a block is written again, and ends
+		"":                                                              false,
 	} {
 		if got := looping(text); got != want {
 			t.Errorf("%.40q and %d bytes more: %v", text, len(text), got)
