@@ -110,14 +110,17 @@ type WebConfig struct {
 // A duration is a time.Duration that is written "90s" or "2m".
 type duration time.Duration
 
+// notTime is what is said of a text that is no time.
+const notTime = " is no time"
+
 // UnmarshalText reads what time.ParseDuration reads.
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
-	if err == nil && v < 0 {
-		err = fmt.Errorf("a negative time")
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q%s; write such as \"90s\" or \"10m\"", text, notTime)
 	}
 	*d = duration(v)
-	return err
+	return nil
 }
 
 // MarshalText writes a duration as UnmarshalText reads it.
@@ -154,6 +157,10 @@ func (c Config) budget() window.Budget {
 // minMemory is the least memory of a command in bytes: with less no shell starts.
 const minMemory = 16 << 20
 
+// maxWindow is above the window of every model, in tokens: more is a slip of the
+// finger, for which a server would ask more memory than there is.
+const maxWindow = 1 << 24
+
 // check refuses values that mean nothing.
 func (c Config) check() error {
 	w := c.Window
@@ -168,16 +175,26 @@ func (c Config) check() error {
 		return fmt.Errorf("window.compact is %q; it can be off or auto", w.Compact)
 	case rank(c.Sandbox.Profile) < 0:
 		return fmt.Errorf("sandbox.profile is %q; it can be %s%s", c.Sandbox.Profile, strings.Join(profiles, ", "), didYouMean(c.Sandbox.Profile, profiles))
+	case !(c.Model.Temperature >= 0 && c.Model.Temperature <= 2): // so that it is a number, too
+		return fmt.Errorf("model.temperature is %v; it can be 0 to 2", c.Model.Temperature)
+	case c.Model.Window > maxWindow:
+		return fmt.Errorf("model.window is %d; it can be %d at most", c.Model.Window, maxWindow)
 	case c.Model.Window < 2048, c.Model.MaxTokens < 64, c.Model.MaxTokens > c.Model.Window/2:
 		return fmt.Errorf("model.window is %d and model.max_tokens %d; a window has 2048 tokens or more, a reply from 64 to half of it", c.Model.Window, c.Model.MaxTokens)
 	case w.Keep < 1, w.Low <= 0, w.Fold <= w.Low, w.Fold > 1:
 		return fmt.Errorf("window.keep must be 1 or more, and 0 < fold_to < fold_at <= 1")
 	case w.Head < 100, w.Tail < 100, w.Elide < w.Head+w.Tail:
 		return fmt.Errorf("window.head and tail must be 100 or more, and elide not less than both together")
-	case c.Run.Steps < 1, c.Run.Tokens < 0:
-		return fmt.Errorf("run.steps must be 1 or more, run.tokens 0 or more")
-	case c.Sandbox.Output < 1, c.Sandbox.Memory < minMemory, c.Sandbox.Growth < 1:
-		return fmt.Errorf("sandbox.output and growth must be 1 or more, and memory %d or more", minMemory)
+	case c.Run.Steps < 1:
+		return fmt.Errorf("run.steps is %d; it must be 1 or more", c.Run.Steps)
+	case c.Run.Tokens < 0:
+		return fmt.Errorf("run.tokens is %d; it must be 0 or more", c.Run.Tokens)
+	case slices.ContainsFunc(c.Run.Verify, func(line string) bool { return strings.TrimSpace(line) == "" }):
+		return errors.New("run.verify has an empty line; each is a command such as \"go test ./...\"")
+	case c.Sandbox.Output < 1, c.Sandbox.Growth < 1:
+		return fmt.Errorf("sandbox.output is %d and sandbox.growth %d; they must be 1 or more", c.Sandbox.Output, c.Sandbox.Growth)
+	case c.Sandbox.Memory < minMemory:
+		return fmt.Errorf("sandbox.memory is %d; it must be %d or more", c.Sandbox.Memory, minMemory)
 	case c.Run.GateChange != harness.GateFails && c.Run.GateChange != harness.GateReports:
 		return fmt.Errorf("run.gate_change is %q; it can be fail or report", c.Run.GateChange)
 	}
@@ -213,13 +230,21 @@ func setField(field reflect.Value, text string) (err error) {
 	case *string:
 		*p = text
 	case *bool:
-		*p, err = strconv.ParseBool(text)
+		if *p, err = strconv.ParseBool(text); err != nil {
+			err = fmt.Errorf("it is %q and takes true or false", text)
+		}
 	case *int:
-		*p, err = strconv.Atoi(text)
+		if *p, err = strconv.Atoi(text); err != nil {
+			err = fmt.Errorf("it is %q and takes a whole number", text)
+		}
 	case *int64:
-		*p, err = strconv.ParseInt(text, 10, 64)
+		if *p, err = strconv.ParseInt(text, 10, 64); err != nil {
+			err = fmt.Errorf("it is %q and takes a whole number", text)
+		}
 	case *float64:
-		*p, err = strconv.ParseFloat(text, 64)
+		if *p, err = strconv.ParseFloat(text, 64); err != nil {
+			err = fmt.Errorf("it is %q and takes a number", text)
+		}
 	case *[]string:
 		*p = strings.Split(text, ",")
 	case *duration:

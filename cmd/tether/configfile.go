@@ -67,6 +67,9 @@ func loadConfig(own, workspace string, env func(string) string) (Config, error) 
 	if err != nil {
 		return c, err
 	}
+	if err := misspelt(os.Environ()); err != nil {
+		return c, err
+	}
 	return c, fromEnvironment(&c, env)
 }
 
@@ -96,7 +99,7 @@ func (c *Config) decode(file, text string) error {
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		key := unknown[0].String()
-		return &configError{file, lineOf(text, unknown[0]), fmt.Sprintf("unknown key %q%s", key, didYouMean(key, append(configKeys(), tableKeys()...)))}
+		return &configError{file, lineOf(text, unknown[0]), fmt.Sprintf("unknown key %q%s", key, suggestKey(key))}
 	}
 	if err := c.check(); err != nil {
 		return &configError{File: file, Msg: err.Error()}
@@ -108,11 +111,11 @@ func (c *Config) decode(file, text string) error {
 func decodeError(file string, err error) error {
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
-		return &configError{file, parse.Position.Line, parse.Message}
+		return &configError{file, parse.Position.Line, fromParser(parse)}
 	}
 	if m := wrongType.FindStringSubmatch(err.Error()); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		return &configError{file, line, m[2] + ": " + m[3]}
+		return &configError{file, line, fromDecoder(m[2], m[3])}
 	}
 	return &configError{File: file, Msg: err.Error()}
 }
