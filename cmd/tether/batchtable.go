@@ -82,10 +82,9 @@ func stopOfBatch(err error) harness.Stop {
 func (b *batch) report(ctx context.Context, err error) error {
 	results := b.mine()
 	s := b.sum(ctx, results, err)
+	var lost error
 	if b.json {
-		if err := b.p.json(s); err != nil {
-			return err
-		}
+		lost = b.p.json(s)
 	} else {
 		fmt.Fprint(b.p.Out, printable(s.table(results, time.Since(b.began))))
 	}
@@ -110,7 +109,7 @@ func (b *batch) report(ctx context.Context, err error) error {
 	if s.Exit != 0 {
 		return exitError(s.Exit)
 	}
-	return nil
+	return lost
 }
 
 // maxListed is how many tasks that are not done the table names.

@@ -70,7 +70,7 @@ func demo(ctx context.Context, p *program, f *runFlags, from string) error {
 	f.dir, f.verify = after, []string{demoVerify}
 	out, err := f.do(ctx, &own, demoTask)
 	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--no-prefix", "before", "hello")
-	diff.Dir, diff.Stdout, diff.Stderr = dir, p.Out, p.Err
+	diff.Dir, diff.Stdout, diff.Stderr = dir, bare(p.Out), p.Err
 	_ = diff.Run() // its status 1 says that there is a difference
 	return f.report(p, out, err)
 }

@@ -69,7 +69,7 @@ func speaksUTF8(env func(string) string) bool {
 
 // isTerminal says whether w is a terminal.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := bare(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

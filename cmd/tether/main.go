@@ -121,7 +121,10 @@ const signalEcho = 100 * time.Millisecond
 
 // main runs the subcommand that args names and returns the exit status.
 func (p *program) main(ctx context.Context, args []string) int {
-	err := p.dispatch(ctx, args)
+	out := &resultWriter{Writer: p.Out}
+	own := *p
+	own.Out = out
+	err := out.tell(p.Err, own.dispatch(ctx, args))
 	var exit exitError
 	var usage usageError
 	switch {

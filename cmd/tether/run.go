@@ -185,8 +185,8 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 	err = errors.Join(err, f.put(&out))
 	switch {
 	case f.json:
-		if err := p.json(out); err != nil {
-			return err
+		if lost := p.json(out); lost != nil && out.Exit == 0 {
+			return lost
 		}
 	case !f.events && (out.Steps > 0 || err == nil):
 		if (out.Stop == harness.Done || out.Stop == harness.Waiting) && out.Report != "" {
