@@ -118,6 +118,11 @@ func (s *Shell) routeText(c *Command, line, stdin string, pieces []piece, scanEr
 	if err != nil {
 		return plan{}, err
 	}
+	if stdin == "" && n < len(pieces) && s.command("sh") != nil {
+		if p, ok := printed(line, pieces[n].start); ok {
+			return p, nil
+		}
+	}
 	p := plan{cmd: c, words: words[1:], head: line}
 	end := pieces[n-1].end
 	if scanErr == nil {
@@ -137,6 +142,39 @@ func (s *Shell) routeText(c *Command, line, stdin string, pieces []piece, scanEr
 	}
 	p.text = strings.TrimRight(p.text, " \t")
 	return p, nil
+}
+
+// printed plans a built-in whose free text, which begins at start, is one
+// substitution, <(LINE) or $(LINE): what LINE prints is meant.
+func printed(line string, start int) (plan, bool) {
+	n := substitution(line[start:])
+	tail := strings.TrimSpace(line[start+n:])
+	if n == 0 || tail != "" && !isList(operatorAt(tail)) {
+		return plan{}, false
+	}
+	inner := strings.TrimSpace(line[start+2 : start+n-1])
+	return plan{head: inner, op: "|", rest: strings.TrimSpace(line[:start] + tail)}, inner != ""
+}
+
+// substitution returns the length of the substitution that text begins with; 0 if
+// it begins with none, or does not end it.
+func substitution(text string) int {
+	if !strings.HasPrefix(text, "<(") && !strings.HasPrefix(text, "$(") || strings.HasPrefix(text, "$((") {
+		return 0
+	}
+	pieces, _ := scan(text[1:])
+	depth := 0
+	for _, p := range pieces {
+		switch p.op {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return 1 + p.end
+			}
+		}
+	}
+	return 0
 }
 
 // fixedPieces returns how many pieces come before free text: the name, the fixed
