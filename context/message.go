@@ -54,6 +54,7 @@ type Request struct {
 type Usage struct {
 	Prompt     int           // the whole prompt, cached part included
 	Cached     int           // the part of it that the server still held
+	CacheTold  bool          // the server says what it still held; if not, Cached is not known
 	Output     int           // what the model wrote
 	FirstToken time.Duration // from sending the request to the first text
 	Total      time.Duration // from sending the request to the end

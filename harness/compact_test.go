@@ -32,7 +32,7 @@ func (m *teller) Reply(ctx context.Context, r window.Request, stream func(string
 
 // story is a reply that is a summary.
 func story(n int) (window.Reply, error) {
-	return window.Reply{Text: fmt.Sprintf("Story %d: the odd file was read, and it holds some text.", n), Usage: window.Usage{Prompt: 900, Cached: 100, Output: 20}}, nil
+	return window.Reply{Text: fmt.Sprintf("Story %d: the odd file was read, and it holds some text.", n), Usage: window.Usage{Prompt: 900, Cached: 100, CacheTold: true, Output: 20}}, nil
 }
 
 // compacting sets a small window and summaries.
@@ -50,7 +50,7 @@ func TestCompact(t *testing.T) {
 	if m.asked < 2 || len(h.Compacted) != m.asked {
 		t.Fatalf("%d summaries were asked for, the log has %+v", m.asked, h.Compacted)
 	}
-	if want := (harness.Count{Prompt: 900 * m.asked, Cached: 100 * m.asked, Output: 20 * m.asked}); h.Tokens != want || h.Outcome.Tokens != want {
+	if want := (harness.Count{Prompt: 900 * m.asked, Cached: 100 * m.asked, Output: 20 * m.asked, CacheTold: true}); h.Tokens != want || h.Outcome.Tokens != want {
 		t.Errorf("tokens %+v and %+v, want %+v", h.Tokens, h.Outcome.Tokens, want)
 	}
 	if h.Outcome.Steps != 40 || len(h.Turns) != 40 {

@@ -16,9 +16,10 @@ type Cost struct {
 	Steps       int     `json:"steps"`       // replies that counted as one
 	Prompt      int     `json:"prompt"`      // tokens of all requests
 	Cached      int     `json:"cached"`      // of them those that the server still held
+	CacheTold   bool    `json:"cache_told"`  // a server said so; if none did, Cached, New and Hit mean nothing
 	New         int     `json:"new"`         // and those that it had to read
 	Output      int     `json:"output"`      // tokens that were written
-	Hit         float64 `json:"hit"`         // Cached ÷ Prompt; 0 where nothing was counted
+	Hit         float64 `json:"hit"`         // Cached ÷ Prompt, of the sessions whose server told; 0 where none did
 	Seconds     float64 `json:"seconds"`     // of all runs, by the clock
 	ModelMS     int64   `json:"model_ms"`    // of them waiting for replies
 	CommandMS   int64   `json:"command_ms"`  // and for commands
@@ -29,6 +30,7 @@ type Cost struct {
 	Unread      int     `json:"unread"`      // replies that held no call
 	Tools       []Tool  `json:"tools"`       // what was offered and what was used, in the order of help
 	firstTokens []int64 // milliseconds, each
+	told        int     // Prompt of the sessions whose server told
 }
 
 // A Latency is how long requests waited for their first token, in milliseconds.
@@ -53,6 +55,9 @@ func (h *History) Cost() Cost {
 	c := Cost{
 		Requests: len(h.Sent), Steps: h.steps, Prompt: h.Tokens.Prompt, Cached: h.Tokens.Cached, Output: h.Tokens.Output,
 		Seconds: seconds(h.spent()), Folds: h.folds(), Facts: h.Setup.Facts,
+	}
+	if c.CacheTold = h.Tokens.CacheTold; c.CacheTold {
+		c.told = c.Prompt
 	}
 	if o := h.Outcome; o != nil {
 		c.Steps, c.Seconds = max(c.Steps, o.Steps), o.Seconds
@@ -130,10 +135,11 @@ func (c *Cost) tool(name string) *Tool {
 func (c Cost) Plus(d Cost) Cost {
 	for to, from := range map[*int]int{
 		&c.Requests: d.Requests, &c.Steps: d.Steps, &c.Prompt: d.Prompt, &c.Cached: d.Cached, &c.Output: d.Output,
-		&c.Folds: d.Folds, &c.Summaries: d.Summaries, &c.Facts: d.Facts, &c.Unread: d.Unread,
+		&c.Folds: d.Folds, &c.Summaries: d.Summaries, &c.Facts: d.Facts, &c.Unread: d.Unread, &c.told: d.told,
 	} {
 		*to += from
 	}
+	c.CacheTold = c.CacheTold || d.CacheTold
 	c.Seconds, c.ModelMS, c.CommandMS = seconds(time.Duration((c.Seconds+d.Seconds)*float64(time.Second))), c.ModelMS+d.ModelMS, c.CommandMS+d.CommandMS
 	c.firstTokens = append(slices.Clip(c.firstTokens), d.firstTokens...)
 	c.Tools = slices.Clone(c.Tools)
@@ -150,8 +156,8 @@ func (c Cost) complete() Cost {
 		c.Tools = []Tool{}
 	}
 	c.New, c.Hit = c.Prompt-c.Cached, 0
-	if c.Prompt > 0 {
-		c.Hit = float64(c.Cached*1000/c.Prompt) / 1000
+	if c.told > 0 {
+		c.Hit = float64(c.Cached*1000/c.told) / 1000
 	}
 	all := slices.Sorted(slices.Values(c.firstTokens))
 	c.FirstToken = Latency{rank(all, 50), rank(all, 95)}

@@ -34,7 +34,7 @@ func TestCost(t *testing.T) {
 	got := h.Cost()
 	tools := `"tools":[{"name":"sh","offered":1,"used":1,"calls":1,"failed":1},{"name":"read","offered":1,"used":1,"calls":2,"failed":1},` +
 		`{"name":"mem","offered":1,"used":0,"calls":0,"failed":0},{"name":"write","offered":0,"used":1,"calls":1,"failed":1}]`
-	want := `{"requests":7,"steps":4,"prompt":700,"cached":300,"new":400,"output":51,"hit":0.428,"seconds":0,"model_ms":1600,"command_ms":1000,` +
+	want := `{"requests":7,"steps":4,"prompt":700,"cached":300,"cache_told":true,"new":400,"output":51,"hit":0.428,"seconds":0,"model_ms":1600,"command_ms":1000,` +
 		`"first_token":{"median_ms":40,"p95_ms":90},"folds":2,"summaries":1,"facts":40,"unread":1,` + tools + `}`
 	if raw, _ := json.Marshal(got); string(raw) != want {
 		t.Errorf("the session cost\n%s\nwant\n%s", raw, want)

@@ -26,6 +26,7 @@ type Event struct {
 
 	Prompt     int   `json:"prompt,omitempty"`         // cache: tokens of the request
 	Cached     int   `json:"cached,omitempty"`         // cache: the part that the server still held
+	CacheTold  bool  `json:"cache_told,omitempty"`     // cache: the server says what it still held
 	Tokens     int   `json:"tokens,omitempty"`         // cache: tokens written
 	FirstToken int64 `json:"first_token_ms,omitempty"` // cache: milliseconds
 	Folded     int   `json:"folded,omitempty"`         // cache: turns out of sight

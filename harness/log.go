@@ -108,6 +108,7 @@ type Received struct {
 	Shape        string        `json:"shape,omitempty"`    // form in which calls were asked for
 	Prompt       int           `json:"prompt"`
 	Cached       int           `json:"cached"`
+	CacheTold    bool          `json:"cache_told,omitempty"` // the server said what Cached is; logs of before this field do not have it
 	Output       int           `json:"output"`
 	FirstTokenMS int64         `json:"first_token_ms"`
 	MS           int64         `json:"ms"`

@@ -128,6 +128,14 @@ type Count struct {
 	Prompt int `json:"prompt"`
 	Cached int `json:"cached"`
 	Output int `json:"output"`
+	// CacheTold is false where no server said what it still held of a prompt:
+	// then Cached is 0 and means nothing.
+	CacheTold bool `json:"cache_told"`
+}
+
+// Plus is the sum of c and d.
+func (c Count) Plus(d Count) Count {
+	return Count{c.Prompt + d.Prompt, c.Cached + d.Cached, c.Output + d.Output, c.CacheTold || d.CacheTold}
 }
 
 // seconds rounds d to milliseconds.

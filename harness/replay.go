@@ -184,9 +184,8 @@ func (h *History) received(body []byte) error {
 	if err != nil || len(h.Received) >= len(h.Sent) {
 		return err
 	}
-	h.Tokens.Prompt += r.Prompt
-	h.Tokens.Cached += r.Cached
-	h.Tokens.Output += r.Output
+	r.CacheTold = r.CacheTold || r.Cached > 0 // logs of before that field
+	h.Tokens = h.Tokens.Plus(Count{r.Prompt, r.Cached, r.Output, r.CacheTold})
 	h.Received = append(h.Received, r)
 	if r.Sent != "" {
 		h.answered++

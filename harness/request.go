@@ -78,14 +78,12 @@ func (r *run) exchange(ctx context.Context, sent Sent, req window.Request) (wind
 	if limit == 0 {
 		r.Budget.Calibrate(msgs, u.Prompt)
 	}
-	r.outcome.Tokens.Prompt += u.Prompt
-	r.outcome.Tokens.Cached += u.Cached
-	r.outcome.Tokens.Output += u.Output
-	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, Tokens: u.Output,
+	r.outcome.Tokens = r.outcome.Tokens.Plus(Count{u.Prompt, u.Cached, u.Output, u.CacheTold})
+	r.tell(Event{Type: EventCache, N: r.steps, Prompt: u.Prompt, Cached: u.Cached, CacheTold: u.CacheTold, Tokens: u.Output,
 		FirstToken: u.FirstToken.Milliseconds(), Folded: sent.Folds.Folded, Seconds: seconds(u.Total)})
 	received := Received{
 		N: r.requests, Calls: reply.Calls, Text: reply.Text, Nudge: reply.Nudge, Miss: reply.Miss, Recovered: reply.Recovered, Cut: reply.Cut,
-		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Thought: r.signed(reply.Thought), Prompt: u.Prompt, Cached: u.Cached, Output: u.Output,
+		Partial: reply.Partial, Sent: reply.Sent, Model: reply.Model, Shape: reply.Shape, Thought: r.signed(reply.Thought), Prompt: u.Prompt, Cached: u.Cached, CacheTold: u.CacheTold, Output: u.Output,
 		FirstTokenMS: u.FirstToken.Milliseconds(), MS: u.Total.Milliseconds(), Overflow: limit, Holds: reply.Window,
 	}
 	if limit > 0 {

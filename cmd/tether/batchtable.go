@@ -54,7 +54,7 @@ func (b *batch) sum(ctx context.Context, results []batchResult, err error) batch
 		s.Stops[o.Stop]++
 		s.Exit = worse(s.Exit, o.Exit)
 		s.Steps, s.Seconds = s.Steps+o.Steps, s.Seconds+o.Seconds
-		s.Tokens.Prompt, s.Tokens.Cached, s.Tokens.Output = s.Tokens.Prompt+o.Tokens.Prompt, s.Tokens.Cached+o.Tokens.Cached, s.Tokens.Output+o.Tokens.Output
+		s.Tokens = s.Tokens.Plus(o.Tokens)
 	}
 	s.Done = s.Stops[harness.Done]
 	switch stop := cancelledBy(ctx); {
@@ -132,7 +132,11 @@ func (s batchSum) table(results []batchResult, took time.Duration) string {
 		row("no result", "%d", s.Left)
 	}
 	row("steps", "%d", s.Steps)
-	row("tokens", "%d in (%d cached), %d out", s.Tokens.Prompt, s.Tokens.Cached, s.Tokens.Output)
+	if s.Tokens.CacheTold {
+		row("tokens", "%d in (%d cached), %d out", s.Tokens.Prompt, s.Tokens.Cached, s.Tokens.Output)
+	} else {
+		row("tokens", "%d in, %d out", s.Tokens.Prompt, s.Tokens.Output)
+	}
 	row("time", "%.1f s, of the tasks %.1f s", took.Seconds(), s.Seconds)
 	row("results", "%s", s.Out)
 	var not []batchResult

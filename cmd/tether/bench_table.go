@@ -53,7 +53,7 @@ func (s *taskSum) add(r benchRow) {
 	s.perTask[r.ID] = of
 	s.steps, s.seconds = s.steps+o.Steps, s.seconds+o.Seconds
 	s.replies, s.unreadable, s.cut = s.replies+r.Replies, s.unreadable+r.Unreadable, s.cut+r.Cut
-	s.tokens.Prompt, s.tokens.Cached, s.tokens.Output = s.tokens.Prompt+o.Tokens.Prompt, s.tokens.Cached+o.Tokens.Cached, s.tokens.Output+o.Tokens.Output
+	s.tokens = s.tokens.Plus(o.Tokens)
 	if !slices.Contains(s.seeds, r.Seed) {
 		s.seeds = append(s.seeds, r.Seed)
 	}
@@ -101,7 +101,7 @@ func (b *taskBench) markdown(file string, configs []Config) string {
 		fmt.Fprintf(&t, "| %s | %d of %d | %s | %s–%s | %d | %d | %s | %s | %s | %s | %d | %d | %d |\n",
 			s.name(), s.solved, s.n, percent(s.solved, s.n), share(low), share(high), s.right, s.wrong,
 			s.each(float64(s.steps), 1), s.each(float64(s.tokens.Prompt+s.tokens.Output), 0), s.each(s.seconds, 0),
-			percent(s.tokens.Cached, s.tokens.Prompt), s.replies, s.unreadable, s.cut)
+			cacheShare(s.tokens), s.replies, s.unreadable, s.cut)
 	}
 	t.WriteString("\nSolved: the model said done and the check passes; a wrong done is one with which it does\nnot. Each: of all runs, the failed ones too, for one solved task; tokens are those of all\nprompts, the cached ones too, and replies.\n")
 	if note := b.seedNote(configs); note != "" {
@@ -163,6 +163,15 @@ func percent(k, n int) string {
 		return "–"
 	}
 	return share(float64(k) / float64(n))
+}
+
+// cacheShare is the part of the prompts that servers still held, where one says so.
+// Rows of before there was that word have it where there is a count.
+func cacheShare(t harness.Count) string {
+	if !t.CacheTold && t.Cached == 0 {
+		return "not told"
+	}
+	return percent(t.Cached, t.Prompt)
 }
 
 func share(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }

@@ -176,6 +176,9 @@ func costs(e harness.Event) []string {
 	if e.Prompt+e.Tokens == 0 { // a script, or a server that does not count
 		return []string{seconds, ""}
 	}
+	if !e.CacheTold { // of what is not known there is nothing to say
+		return []string{fmt.Sprintf("%s, %d tokens", seconds, e.Prompt+e.Tokens), seconds, ""}
+	}
 	cached := "nothing cached"
 	if e.Cached > 0 && e.Prompt > 0 {
 		cached = fmt.Sprintf("%d%% cached", min(e.Cached*100/e.Prompt, 100))

@@ -21,9 +21,11 @@ import (
 // does, and keeps the body of request N in the file sent/N. A line "hang" writes
 // to begun in the workspace and then never answers; "overflow N" refuses the
 // request, because the window is N tokens; "text T" is a reply that is no call.
+// With untold it does not say how much of a prompt it still held, as Ollama does not.
 func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: model")
+	untold := slices.Equal(args, []string{"untold"})
+	if neg || len(args) != 0 && !untold {
+		ts.Fatalf("usage: model [untold]")
 	}
 	work := ts.Getenv("WORK")
 	replies := strings.Split(strings.TrimSpace(ts.ReadFile(filepath.Join(work, "model.jsonl"))), "\n")
@@ -56,7 +58,11 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 			io.WriteString(w, prose(text, len(body)))
 			return
 		}
-		io.WriteString(w, completion(replies[n-1], len(body)))
+		reply := completion(replies[n-1], len(body))
+		if untold {
+			reply = strings.Replace(reply, `,"prompt_tokens_details":{"cached_tokens":7}`, "", 1)
+		}
+		io.WriteString(w, reply)
 	})
 	s := httptest.NewServer(mux)
 	ts.Defer(s.Close)

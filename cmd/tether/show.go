@@ -151,6 +151,7 @@ type shownRequest struct {
 	N            int   `json:"n"`
 	Prompt       int   `json:"prompt"`
 	Cached       int   `json:"cached"`
+	CacheTold    bool  `json:"cache_told"` // the server said what Cached is
 	Output       int   `json:"output"`
 	FirstTokenMS int64 `json:"first_token_ms"`
 	MS           int64 `json:"ms"`
@@ -205,7 +206,7 @@ func showJSON(p *program, id, task string, h harness.History) error {
 		steps = append(steps, shownStep{N: h.Steps[i].Step, Cmd: t.Call.Cmd, Stdin: t.Call.Stdin, Said: t.Said, User: t.User, Status: t.Status, Output: t.Output, Obs: t.ID, Recovered: recovered(h, i)})
 	}
 	for i, r := range h.Received {
-		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded, h.Sent[i].Summary != nil})
+		requests = append(requests, shownRequest{r.N, r.Prompt, r.Cached, r.CacheTold, r.Output, r.FirstTokenMS, r.MS, h.Sent[i].Folds.Folded, h.Sent[i].Summary != nil})
 	}
 	// The outcome counts replies under "steps"; here the replies themselves
 	// stand under that name, as DESIGN 8 has it.

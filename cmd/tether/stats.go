@@ -128,7 +128,11 @@ func (all summary) print(w io.Writer, n int) {
 				fmt.Fprintf(w, "and %d older ones\n", len(all.Sessions)-n)
 				break
 			}
-			fmt.Fprintf(w, "%-26s %-12s %5d %8d %7d %4s %7.1f %8d %6d\n", s.Session, endWord(s.Stop), s.Steps, s.Prompt, s.Output, ratio(s.Hit), s.Seconds, s.FirstToken.Median, s.Folds+s.Summaries)
+			hit := "–" // the server does not tell
+			if s.CacheTold {
+				hit = ratio(s.Hit)
+			}
+			fmt.Fprintf(w, "%-26s %-12s %5d %8d %7d %4s %7.1f %8d %6d\n", s.Session, endWord(s.Stop), s.Steps, s.Prompt, s.Output, hit, s.Seconds, s.FirstToken.Median, s.Folds+s.Summaries)
 		}
 		fmt.Fprintln(w)
 	}
@@ -160,7 +164,14 @@ func (all summary) totals(w io.Writer) {
 	}
 	row("sessions", "%d: %s", len(all.Sessions), strings.Join(ends, ", "))
 	row("requests", "%d for %d steps, %d replies without a call", c.Requests, c.Steps, c.Unread)
-	row("tokens", "%d in: %d cached (%s), %d new; %d out", c.Prompt, c.Cached, ratio(c.Hit), c.New, c.Output)
+	switch {
+	case c.CacheTold:
+		row("tokens", "%d in: %d cached (%s), %d new; %d out", c.Prompt, c.Cached, ratio(c.Hit), c.New, c.Output)
+	case c.Prompt > 0:
+		row("tokens", "%d in, %d out; the server does not tell what was cached", c.Prompt, c.Output)
+	default: // a script
+		row("tokens", "%d in, %d out", c.Prompt, c.Output)
+	}
 	row("seconds", "%.1f: %.1f of the model, %.1f of commands", c.Seconds, float64(c.ModelMS)/1000, float64(c.CommandMS)/1000)
 	row("first token", "%d ms in the middle, 95 of 100 within %d ms", c.FirstToken.Median, c.FirstToken.P95)
 	row("folds", "%d, and %d summaries", c.Folds, c.Summaries)
@@ -176,11 +187,11 @@ func (all summary) totals(w io.Writer) {
 // tokensLine says in a few words what a run cost its model.
 func tokensLine(o harness.Outcome) string {
 	t := o.Tokens
-	line := fmt.Sprintf("%d tokens in (%d cached", t.Prompt, t.Cached)
-	if t.Prompt > 0 {
-		line += ", " + ratio(float64(t.Cached)/float64(t.Prompt))
+	line := fmt.Sprintf("%d tokens in", t.Prompt)
+	if t.CacheTold {
+		line += fmt.Sprintf(" (%d cached, %s)", t.Cached, ratio(float64(t.Cached)/float64(max(t.Prompt, 1))))
 	}
-	line += fmt.Sprintf("), %d out", t.Output)
+	line += fmt.Sprintf(", %d out", t.Output)
 	switch {
 	case o.Folds == 1:
 		line += ", 1 fold"

@@ -38,10 +38,10 @@ type piece struct {
 	Block   *contentPiece   `json:"content_block"`
 	Stop    string          `json:"stop_reason"` // of a reply in one piece
 	Usage   *struct {
-		Input   int `json:"input_tokens"`
-		Created int `json:"cache_creation_input_tokens"`
-		Read    int `json:"cache_read_input_tokens"`
-		Output  int `json:"output_tokens"`
+		Input   int  `json:"input_tokens"`
+		Created int  `json:"cache_creation_input_tokens"`
+		Read    *int `json:"cache_read_input_tokens"` // absent: the server does not tell
+		Output  int  `json:"output_tokens"`
 	} `json:"usage"`
 	Delta *struct {
 		contentPiece
@@ -128,8 +128,12 @@ func (r *messagesReader) event(data []byte) error {
 func (r *messagesReader) count(p piece) {
 	r.model = cmp.Or(p.Model, r.model)
 	if u := p.Usage; u != nil {
-		if n := u.Input + u.Created + u.Read; n > 0 {
-			r.usage.Prompt, r.usage.Cached = n, u.Read
+		read := 0
+		if u.Read != nil {
+			read, r.usage.CacheTold = *u.Read, true
+		}
+		if n := u.Input + u.Created + read; n > 0 {
+			r.usage.Prompt, r.usage.Cached = n, read
 		}
 		r.usage.Output = max(u.Output, r.usage.Output)
 	}

@@ -128,7 +128,7 @@ func (p provider) testCall(t *testing.T) {
 		t.Errorf("got %+v, want the call %v", got, want)
 	}
 	u := got.Usage
-	if u.Prompt != 120 || u.Cached != 100 || u.Output != 9 || u.FirstToken <= 0 || u.Total < u.FirstToken {
+	if u.Prompt != 120 || u.Cached != 100 || !u.CacheTold || u.Output != 9 || u.FirstToken <= 0 || u.Total < u.FirstToken {
 		t.Errorf("usage: got %+v, want 120 prompt, 100 cached, 9 output tokens and times", u)
 	}
 	body, err := m.Body(ask)

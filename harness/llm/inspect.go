@@ -87,8 +87,10 @@ func reused(u window.Usage, err error) Finding {
 		return notKnown("%v", shortly(err))
 	case u.Prompt == 0:
 		return seen(false, "the server counts no tokens")
+	case !u.CacheTold:
+		return seen(false, "the server does not say what it still holds of a prompt")
 	case u.Cached == 0:
-		return seen(false, "0 of %d tokens of a prompt sent twice: it reads them again, or does not say", u.Prompt)
+		return seen(false, "0 of %d tokens of a prompt sent twice: it reads them again", u.Prompt)
 	}
 	return seen(true, "%d of %d tokens of a prompt sent twice", u.Cached, u.Prompt)
 }

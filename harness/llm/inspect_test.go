@@ -77,7 +77,7 @@ func TestInspect(t *testing.T) {
 		{"less than is asked for", examined{}, 8192, false, true, true, true, "4096 tokens, asked for 8192", "", "", ""},
 		{"a template that renders the past anew", examined{forgets: true}, 4096, true, false, true, true, "", "% of the one before it", "", ""},
 		{"no schema", examined{free: true}, 4096, true, true, false, true, "", "", "I am done.", ""},
-		{"no word of the cache", examined{mute: true}, 4096, true, true, true, false, "", "", "", "0 of 40 tokens"},
+		{"no word of the cache", examined{mute: true}, 4096, true, true, true, false, "", "", "", "does not say"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := Open(t.Context(), Config{Model: "llama/m@" + c.server.serve(t), Window: c.window, MaxTokens: 64, Constrain: "on", Commands: []string{"sh", "done"}})

@@ -183,7 +183,7 @@ func (o *ollama) send(ctx context.Context, req any, s *sink) (Raw, window.Usage,
 	})
 	switch {
 	case err == nil && s.finish != "":
-		usage.Cached = cached(wire.last)
+		usage.Cached, usage.CacheTold = cached(wire.last)
 		s.holds = o.holds(ctx, req.(*api.ChatRequest))
 		return s.raw(), usage, nil
 	case wire.err != nil:
@@ -234,15 +234,15 @@ func half(line []byte) bool {
 }
 
 // cached reads the count of cached tokens, which the types of Ollama's client
-// lack, from the last frame.
-func cached(frame []byte) int {
+// lack, from the last frame. Versions before 0.30 do not tell it: then there is none.
+func cached(frame []byte) (n int, told bool) {
 	var f struct {
-		N int `json:"prompt_eval_cached_count"`
+		N *int `json:"prompt_eval_cached_count"`
 	}
-	if json.Unmarshal(frame, &f) != nil {
-		return 0
+	if json.Unmarshal(frame, &f) != nil || f.N == nil {
+		return 0, false
 	}
-	return f.N
+	return *f.N, true
 }
 
 // failed gives an error of the client its type.

@@ -23,13 +23,13 @@ type chunk struct {
 		Prompt  int `json:"prompt_tokens"`
 		Output  int `json:"completion_tokens"`
 		Details struct {
-			Cached int `json:"cached_tokens"`
+			Cached *int `json:"cached_tokens"` // absent: the server does not tell
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
 	Timings *struct {
-		Cache     int `json:"cache_n"`
-		Prompt    int `json:"prompt_n"`
-		Predicted int `json:"predicted_n"`
+		Cache     *int `json:"cache_n"` // absent from older servers
+		Prompt    int  `json:"prompt_n"`
+		Predicted int  `json:"predicted_n"`
 	} `json:"timings"`
 }
 
@@ -136,13 +136,25 @@ func (s *sink) event(data []byte, usage *window.Usage) error {
 			s.finish = choice.Finish
 		}
 	}
-	if u := c.Usage; u != nil {
-		usage.Prompt, usage.Output, usage.Cached = u.Prompt, u.Output, max(u.Details.Cached, usage.Cached)
-	}
-	if t := c.Timings; t != nil {
-		usage.Prompt, usage.Cached, usage.Output = t.Cache+t.Prompt, t.Cache, t.Predicted
-	}
+	c.count(usage)
 	return nil
+}
+
+// count takes the counts of tokens. Those of a llama-server are the exact ones.
+func (c chunk) count(usage *window.Usage) {
+	if u := c.Usage; u != nil {
+		usage.Prompt, usage.Output = u.Prompt, u.Output
+		if n := u.Details.Cached; n != nil {
+			usage.Cached, usage.CacheTold = max(*n, usage.Cached), true
+		}
+	}
+	switch t := c.Timings; {
+	case t == nil:
+	case t.Cache != nil:
+		usage.Prompt, usage.Cached, usage.Output, usage.CacheTold = *t.Cache+t.Prompt, *t.Cache, t.Predicted, true
+	case usage.Prompt == 0:
+		usage.Prompt, usage.Output = t.Prompt, t.Predicted
+	}
 }
 
 // add takes what a frame adds to the message.
