@@ -74,6 +74,8 @@ var dialects = []dialect{
 	{name: "fenced JSON", find: findFencedJSON},
 	{name: "JSON in text", find: findLineJSON},
 	{name: "Python call", open: python, read: readPython},
+	{name: "tags around a line", find: findTagged},
+	{name: "labelled line", find: findLabelled},
 	{name: "shell fence", find: findShell},
 	{name: "command line", find: findLine},
 }
@@ -88,7 +90,7 @@ var dialects = []dialect{
 func Read(raw Raw, commands []string, more ...Dialect) window.Reply {
 	raw.Content = strings.ToValidUTF8(raw.Content, "\uFFFD")
 	text := visible(raw.Content)
-	if raw.Finish == "length" {
+	if cutShort[strings.ToLower(raw.Finish)] {
 		return window.Reply{Text: text, Cut: true, Nudge: nudge("cut", commands)}
 	}
 	if len(raw.ToolCalls) > 0 {
@@ -103,6 +105,9 @@ func Read(raw Raw, commands []string, more ...Dialect) window.Reply {
 	}
 	return rep
 }
+
+// cutShort are the reasons for which servers end a message before it is complete.
+var cutShort = map[string]bool{"length": true, "max_tokens": true, "model_length": true}
 
 // readText reads a message without its first reasoning.
 func readText(text string, commands []string, more []Dialect) window.Reply {
@@ -119,10 +124,8 @@ func readText(text string, commands []string, more []Dialect) window.Reply {
 		text = visible(rest)
 		hits = search(table, text, commands)
 	}
-	for i, list := range outermost(text, hits) {
-		if len(list) > 0 {
-			return judge(table[i].name, text, list, commands)
-		}
+	if i, list := chosen(table, outermost(text, hits)); len(list) > 0 {
+		return judge(table[i].name, text, list, commands)
 	}
 	rep := window.Reply{Text: harmonyText.ReplaceAllString(text, ""), Nudge: nudge("no_call", commands)}
 	if callish.MatchString(text) {
@@ -130,6 +133,25 @@ func readText(text string, commands []string, more []Dialect) window.Reply {
 	}
 	return rep
 }
+
+// chosen is the first form of the table that a message has any of, unless another
+// one was written before it as a call that could be run: of two calls the second
+// is not run first. A fence before it may be an example.
+func chosen(table []dialect, hits [][]found) (form int, list []found) {
+	for i, l := range hits {
+		switch {
+		case len(l) == 0:
+		case len(list) == 0:
+			form, list = i, l
+		case l[0].bad == fine && l[0].start < list[0].start && (isFence[table[form].name] || !isFence[table[i].name]):
+			form, list = i, l
+		}
+	}
+	return form, list
+}
+
+// isFence are the forms that stand in a fence.
+var isFence = map[string]bool{"fenced JSON": true, "shell fence": true}
 
 // maxText is the longest message in bytes in which calls are looked for: the
 // longest reply that is asked for has some 10 kB.
@@ -213,7 +235,7 @@ func judge(name, text string, hits []found, commands []string) window.Reply {
 			continue
 		}
 		between := text[at:h.start]
-		if turned.MatchString(between) || len(rep.Calls) > 0 && answered.MatchString(between) {
+		if turned.MatchString(between) || len(rep.Calls) > 0 && !joined(between) {
 			break
 		}
 		if thinking(between) {
@@ -272,8 +294,33 @@ var (
 		`<\|im_start\|>|<\|im_end\|>|<\|start\|>(?:user|tool|functions)|<\|eot_id\|>|<\|start_header_id\|>|<start_of_turn>|<end_of_turn>|\[INST\]|</s>|\[TOOL_RESULTS?\]`)
 	// answered finds what a model gives out for the answer of the command that it
 	// has only just called.
-	answered = regexp.MustCompile("(?im)^\\s*(?:(?:tool|command )?(?:output|result|response|stdout)\\s*:|<output>|<result>|(?:```+|~~~+)[ \\t]*(?:tool_)?(?:outputs?|results?)\\b)")
+	answered = regexp.MustCompile("(?im)^[\\s#/*]*(?:(?:tool|command )?(?:output|result|response|stdout)\\s*:|<output>|<result>|(?:```+|~~~+)[ \\t]*(?:tool_)?(?:outputs?|results?)\\b)")
 )
+
+var (
+	// besides is what may stand between two calls: marks, comments, and the
+	// reasoning that ended there.
+	besides = regexp.MustCompile("(?is)<(?:" + thoughts + ")(?:\\s[^>]*)?>.*?</(?:" + thoughts + ")>|\\[THINK\\].*?\\[/THINK\\]|<\\|channel>thought.*?<channel\\|>|" +
+		"<[^<>\n]{1,80}>|&lt;/?\\w+&gt;|<\\||\\|>|(?:```+|~~~+)[ \\t]*[\\w-]*|(?m:^[ \\t]*(?://|#[^#\n]).*$)|<｜[^｜]*｜>|\\[/?[A-Z_]+\\]")
+	// goesOn is a line that announces another call, and nothing that a command prints.
+	goesOn = regexp.MustCompile(`(?i)^[\s#*_)(-]*(?:(?:\d+[.)]\s*)?\**(?:and|also|then|now|next|after|finally|second|third|step|thought|action(?: input)?|dann|ensuite|luego)\b.{0,200})?$`)
+)
+
+// joined reports whether a call behind text belongs to the one before it. What a
+// model writes between two calls may be what it takes for the answer of the first,
+// with a word before it or without, and the second rests on it. So there may be
+// marks, and words that go on.
+func joined(text string) bool {
+	if answered.MatchString(text) {
+		return false
+	}
+	for line := range strings.Lines(besides.ReplaceAllString(text, "")) {
+		if !goesOn.MatchString(strings.Trim(line, " \t\r\n,;:[]{}()`\"")) {
+			return false
+		}
+	}
+	return true
+}
 
 // nudge is the text of that name. The example in it is a command that the
 // model has.

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	window "tether/context"
@@ -109,6 +110,7 @@ func readObject(s string) ([]field, bool) {
 // fieldOf reads one value.
 func fieldOf(key string, raw json.RawMessage) field {
 	var s string
+	key = strings.ToLower(key)
 	switch {
 	case json.Unmarshal(raw, &s) == nil && raw[0] == '"':
 		return field{key, s, kindString}
@@ -146,7 +148,7 @@ func wordsOf(raw json.RawMessage) (words []string, ok bool) {
 }
 
 // modules are what templates write before the name of a tool.
-var modules = regexp.MustCompile(`^(?:functions|default_api|tools?)\.`)
+var modules = regexp.MustCompile(`^(?:(?:functions|default_api|tools?)\.|[\w-]+/)`)
 
 // toolOf is the name of a tool without what templates and channels hang on it:
 // "functions.act", "act:0", "act<|channel|>commentary".
@@ -220,12 +222,24 @@ func actCall(fields []field, commands []string, depth int) (c window.Call, bad v
 			path = f.value
 		}
 	}
-	c.Cmd = line(c.Cmd, args)
+	c.Cmd = line(c.Cmd, onceMore(c.Cmd, args))
 	if path != "" && has(commands, strings.TrimSpace(c.Cmd)) {
 		c.Cmd = line(c.Cmd, quote(path))
 	}
 	return unwrap(c, commands, depth)
 }
+
+// onceMore takes off arguments the name of the command that they begin with.
+func onceMore(cmd, args string) string {
+	rest, ok := strings.CutPrefix(args, cmd+" ")
+	if ok && (cmd == "read" || holdsText[cmd]) {
+		return rest
+	}
+	return args
+}
+
+// holdsText are the commands that take a file and the text for it.
+var holdsText = map[string]bool{"write": true, "append": true}
 
 // text is f as the content of a file. An object is its JSON; null and false are
 // none.
@@ -240,8 +254,11 @@ func (f field) text() string {
 func unwrap(c window.Call, commands []string, depth int) (window.Call, verdict) {
 	s := strings.TrimSpace(c.Cmd)
 	rest, ok := strings.CutPrefix(s, toolName)
-	if s == "" {
+	switch {
+	case s == "":
 		return c, mute
+	case strings.HasPrefix(s, "<tool_call>"), strings.HasPrefix(s, "<function="):
+		return c, garbled // no shell has such a line
 	}
 	if ok && strings.HasPrefix(rest, " ") && has(commands, firstWord(rest)) {
 		c.Cmd = strings.TrimSpace(rest)
@@ -266,8 +283,12 @@ func unwrap(c window.Call, commands []string, depth int) (window.Call, verdict) 
 // commandCall makes a command line of arguments that were given by name.
 func commandCall(name string, fields []field) (window.Call, verdict) {
 	c := window.Call{Cmd: name}
+	lined := slices.ContainsFunc(fields, func(f field) bool { return cmdKeys[f.key] && f.kind == kindString })
+	filed := slices.ContainsFunc(fields, func(f field) bool { return pathKeys[f.key] })
 	for _, f := range fields {
 		switch {
+		case holdsText[name] && filed && !pathKeys[f.key] && !stdinKeys[f.key] && f.kind != kindList: // how to write it
+		case name == "sh" && lined && !cmdKeys[f.key] && !argsKeys[f.key] && !stdinKeys[f.key]: // how long it may take
 		case f.kind == kindOther && (f.value == "null" || f.value == "false" || f.value == "{}"):
 		case stdinKeys[f.key] && f.kind == kindList:
 			return c, odd

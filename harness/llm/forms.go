@@ -22,7 +22,7 @@ func findWhole(text string, commands []string) []found {
 			}
 		}
 	}
-	if text[0] != '{' && text[0] != '[' {
+	if text[0] != '{' && text[0] != '[' || strings.HasPrefix(text, "[TOOL_CALLS]") {
 		return nil
 	}
 	hits, n := objects(text, commands)
@@ -170,21 +170,6 @@ func findShell(text string, commands []string) []found {
 
 // invented reports whether an answer stands in a text between two calls.
 func invented(text string) bool { return turned.MatchString(text) || answered.MatchString(text) }
-
-// quoted is what a command line quotes.
-var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
-
-// findLine finds a message that is nothing but one line whose first word is a
-// command: our own nudge shows a call that way. A sentence is none, nor is one
-// that has a call in it.
-func findLine(text string, commands []string) []found {
-	line := strings.TrimPrefix(text, "$ ")
-	if text == "" || strings.Contains(text, "\n") || !has(commands, firstWord(line)) || strings.ContainsAny(text[len(text)-1:], ".!?:,") ||
-		callish.MatchString(quoted.ReplaceAllString(line, "")) {
-		return nil
-	}
-	return []found{{end: len(text), calls: []window.Call{{Cmd: line}}}}
-}
 
 func firstWord(s string) string {
 	if f := strings.Fields(s); len(f) > 0 {

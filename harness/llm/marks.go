@@ -118,6 +118,8 @@ func readPythonTag(text string, m []int, commands []string) (found, bool) {
 	switch {
 	case rest == "":
 		return found{start: m[0], end: len(text), bad: broken}, true
+	case rest[0] == '<':
+		return found{}, false // another form begins
 	case isJSON(rest):
 		return jsonCalls(text, m[0], m[1], commands), true
 	}

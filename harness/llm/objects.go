@@ -2,6 +2,8 @@ package llm
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +59,7 @@ func shaped(text string) bool {
 const maxNest = 4
 
 // wrappers are the keys of an object around a call or a list of them.
-var wrappers = []string{"tool_calls", "tool_uses", "tool_call", "function_call", "function", toolName}
+var wrappers = []string{"tool_calls", "tool_uses", "tool_call", "function_call", "functioncall", "function", "call", "calls", "actions", toolName}
 
 // read reads a JSON value as one call, as a list of calls or as the words of
 // one. It returns false if the value has not the form of a call: then it is text.
@@ -74,12 +76,27 @@ func (h *found) read(raw json.RawMessage, commands []string, depth int) bool {
 	if json.Unmarshal(raw, &m) != nil {
 		return false
 	}
+	m = lowered(m)
 	for _, key := range wrappers {
 		if inner := m[key]; len(inner) > 0 && (inner[0] == '{' || inner[0] == '[') && h.read(inner, commands, depth+1) {
 			return true
 		}
 	}
+	if inner := m["params"]; string(m["method"]) == `"tools/call"` && len(inner) > 0 && inner[0] == '{' && h.read(inner, commands, depth+1) {
+		return true // JSON-RPC
+	}
 	return h.readNamed(raw, m, commands)
+}
+
+// lowered is m with its keys in small letters.
+func lowered(m map[string]json.RawMessage) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(m))
+	for key, v := range m {
+		if low := strings.ToLower(key); low == key || m[low] == nil {
+			out[low] = v
+		}
+	}
+	return out
 }
 
 // readWords reads ["grep","-n","x"].
@@ -96,6 +113,9 @@ func (h *found) readWords(raw json.RawMessage, commands []string) bool {
 func (h *found) readList(list []json.RawMessage, commands []string, depth int) bool {
 	for _, item := range list {
 		var one found
+		if len(h.calls) == 0 && saying.Match(item) {
+			continue // words before the call
+		}
 		if !one.read(item, commands, depth+1) {
 			return len(h.calls) > 0
 		}
@@ -110,6 +130,9 @@ func (h *found) readList(list []json.RawMessage, commands []string, depth int) b
 	return true
 }
 
+// saying is a piece of a message that is no call.
+var saying = regexp.MustCompile(`^\{\s*"type"\s*:\s*"(?:text|thinking)"`)
+
 // readNamed reads {"name":…,"arguments":…} and the constrained form.
 func (h *found) readNamed(raw json.RawMessage, m map[string]json.RawMessage, commands []string) bool {
 	var name string
@@ -118,7 +141,7 @@ func (h *found) readNamed(raw json.RawMessage, m map[string]json.RawMessage, com
 			break
 		}
 	}
-	for _, key := range []string{"arguments", "parameters", "params", "args", "input", "action_input"} {
+	for _, key := range []string{"arguments", "parameters", "params", "args", "input", "action_input", "tool_input", "kwargs", "tool_args"} {
 		args, ok := m[key]
 		if name == "" || !ok {
 			continue
@@ -129,12 +152,15 @@ func (h *found) readNamed(raw json.RawMessage, m map[string]json.RawMessage, com
 		}
 		return true
 	}
+	if tool := toolOf(name); name != "" && m["name"] != nil && tool != toolName && !has(commands, tool) && !shellTool[tool] {
+		return false // a thing of that name, and what starts it: a setting
+	}
 	return h.readObject(raw, m, commands)
 }
 
 // readObject reads {"cmd":…,"args":…,"stdin":…}.
 func (h *found) readObject(raw json.RawMessage, m map[string]json.RawMessage, commands []string) bool {
-	if m["cmd"] == nil && m["command"] == nil {
+	if m["cmd"] == nil && (m["command"] == nil || slices.ContainsFunc(settings, func(key string) bool { return m[key] != nil })) {
 		return false
 	}
 	fields, ok := readObject(string(raw))
@@ -144,6 +170,9 @@ func (h *found) readObject(raw json.RawMessage, m map[string]json.RawMessage, co
 	h.take(toolName, fields, commands)
 	return true
 }
+
+// settings are keys of an object that says how a program is started by others.
+var settings = []string{"label", "env", "image", "group", "description"}
 
 // take reads a call with a name and fields.
 func (h *found) take(name string, fields []field, commands []string) {

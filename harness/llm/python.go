@@ -9,7 +9,7 @@ import (
 var (
 	// python is the beginning of a call on a line of its own, with what may stand
 	// before it: print(…), a list of calls, a name that it is assigned to.
-	python = regexp.MustCompile(`(?m)(?:^|<\|python_tag\|>|<\|tool_call_start\|>)[ \t]*(?:[A-Za-z_]\w*[ \t]*=[ \t]*)?(?:await[ \t]+)?(?:print\()?\[?[ \t]*([A-Za-z_][\w.]*)\(`)
+	python = regexp.MustCompile(`(?m)(?:^|<\|python_tag\|>|<\|tool_call_start\|>)[ \t]*(?:(?:(?:const|let|var)[ \t]+)?[A-Za-z_]\w*[ \t]*=[ \t]*)?(?:await[ \t]+)?(?:print\()?\[?[ \t]*([A-Za-z_][\w.]*)\(`)
 	// pythonNext is the beginning of a call behind another one.
 	pythonNext = regexp.MustCompile(`^[ \t]*[;,]\s*([A-Za-z_][\w.]*)\(`)
 	// given is what an argument begins with; in a sentence, and where a function

@@ -67,8 +67,11 @@ func (r *lenient) more() bool {
 	return false
 }
 
-// blank reports whether c is nothing to read.
-func blank(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' || c == 0 }
+// blank reports whether c is nothing to read: one of the characters of no width
+// is among them.
+func blank(c rune) bool {
+	return unicode.IsSpace(c) || c == '\ufeff' || c == 0 || c >= '\u200b' && c <= '\u200d' || c == '\u2060'
+}
 
 // take takes c, if it comes next.
 func (r *lenient) take(c byte) bool {

@@ -9,8 +9,8 @@ import (
 
 // A markup is a form in which each argument stands between tags of its own.
 type markup struct {
-	open, param *regexp.Regexp // the first group is the name
-	paramEnd    string         // empty: the end tag of the parameter's name
+	open, param *regexp.Regexp // the first group that is there is the name
+	paramEnd    *regexp.Regexp // nil: the end tag of the parameter's name
 	end         *regexp.Regexp
 	back        int // bytes of open that belong to the first parameter
 }
@@ -19,22 +19,22 @@ var (
 	// <function=NAME><parameter=KEY>…</parameter></function>
 	functions = &markup{
 		open:     regexp.MustCompile(`(?:<tool_call>\s*)?<function=["']?([^>\s"']+)["']?\s*>`),
-		param:    regexp.MustCompile(`^\s*<parameter=["']?([^>\s"']+)["']?\s*>`),
-		paramEnd: "</parameter>",
+		param:    paramOpen,
+		paramEnd: paramClose,
 		end:      regexp.MustCompile(`^\s*</function>`),
 	}
 	// <invoke name="NAME"><parameter name="KEY">…</parameter></invoke>
 	invokes = &markup{
 		open:     regexp.MustCompile(`<(?:\w+:)?(?:invoke|function|function_call|tool_call|tool)\s+name=["']([^"'>]+)["']\s*>`),
-		param:    regexp.MustCompile(`^\s*<(?:\w+:)?(?:parameter|param|argument)\s+name=["']([^"'>]+)["'][^>]*>`),
-		paramEnd: "</", // what follows is one of several names
+		param:    paramOpen,
+		paramEnd: paramClose,
 		end:      regexp.MustCompile(`^\s*</(?:\w+:)?(?:invoke|function|function_call|tool_call|tool)>`),
 	}
 	// <tool_call>NAME<arg_key>KEY</arg_key><arg_value>…</arg_value></tool_call>
 	argKeys = &markup{
 		open:     regexp.MustCompile(`<tool_call>\s*([\w.-]+)\s*<arg_key>`),
 		param:    regexp.MustCompile(`^\s*<arg_key>([^<]+)</arg_key>\s*<arg_value>`),
-		paramEnd: "</arg_value>",
+		paramEnd: regexp.MustCompile(`</?arg_value>`),
 		end:      regexp.MustCompile(`^\s*</tool_call>`),
 		back:     len("<arg_key>"),
 	}
@@ -45,30 +45,22 @@ var (
 	}
 	// firstChild is what open of elements has taken of the first parameter.
 	firstChild = regexp.MustCompile(`<\w+>$`)
-	// paramClose are the end tags of invokes.
-	paramClose = regexp.MustCompile(`</(?:\w+:)?(?:parameter|param|argument)>`)
+	// paramOpen and paramClose are the tags of a parameter, or its own name.
+	paramOpen = regexp.MustCompile(`^\s*<(?:(?:\w+:)?(?:parameter|param|argument)(?:=["']?([^>\s"']+)["']?|\s+name=["']([^"'>]+)["'][^>]*)|` +
+		`(cmd|command|args|stdin|content|path))\s*>`)
+	paramClose = regexp.MustCompile(`</?(?:\w+:)?(?:parameter|param|argument)\b[^<>]{0,80}>`)
 )
 
-// findElements finds <act><cmd>…</cmd></act>, and the whole of a shell's line
-// between tags of its own.
+// findElements finds <act><cmd>…</cmd></act>.
 func findElements(text string, commands []string) []found {
-	hits := scan(text, elements.open, elements.read, commands)
-	if m := shellTags.FindStringSubmatchIndex(text); m != nil && len(hits) == 0 && strings.TrimSpace(text[m[2]:m[3]]) != "" {
-		h := found{start: m[0], end: m[1]}
-		h.take("execute_bash", []field{{"cmd", strings.TrimSpace(text[m[2]:m[3]]), kindString}}, commands)
-		hits = append(hits, h)
-	}
-	return hits
+	return scan(text, elements.open, elements.read, commands)
 }
-
-// shellTags are tags around a line for the shell.
-var shellTags = regexp.MustCompile(`(?s)\A(?:.*\n)?[ \t]*<execute_bash>(.*?)</execute_bash>\s*\z`)
 
 // read reads a call whose parameters stand between tags. Their text is taken byte
 // for byte, one newline at either end excepted.
 func (k *markup) read(text string, m []int, commands []string) (found, bool) {
 	name, body := text[m[2]:m[3]], m[1]-k.back
-	if k.paramEnd == "" {
+	if k.paramEnd == nil {
 		body -= len(firstChild.FindString(text[m[0]:m[1]]))
 	}
 	if rest := strings.TrimLeft(text[body:], " \t\r\n"); strings.HasPrefix(rest, "{") {
@@ -108,13 +100,15 @@ func (k *markup) parameters(text string) (fields []field, n int, ok bool) {
 		if m == nil {
 			break
 		}
-		key, body := text[n+m[2]:n+m[3]], text[n+m[1]:]
-		stop, size := k.stop(key, body)
+		key, body, ends := group(text[n:], m), text[n+m[1]:], k.paramEnd
+		if len(m) > 6 && m[6] >= 0 {
+			ends = nil // an element of its own
+		}
+		stop, size := ending(key, body, ends)
 		if stop < 0 {
 			return nil, n, false
 		}
-		value := strings.TrimSuffix(strings.TrimPrefix(body[:stop], "\n"), "\n")
-		fields = append(fields, field{key, value, kindString})
+		fields = append(fields, field{key, unbroken(body[:stop]), kindString})
 		n += m[1] + stop + size
 	}
 	end := k.end.FindStringIndex(text[n:])
@@ -124,24 +118,68 @@ func (k *markup) parameters(text string) (fields []field, n int, ok bool) {
 	return fields, n + end[1], true
 }
 
-// stop finds the end tag of a parameter in its body.
-func (k *markup) stop(key, body string) (at, size int) {
-	switch k.paramEnd {
-	case "":
-		return strings.Index(body, "</"+key+">"), len("</" + key + ">")
-	case "</":
-		m := paramClose.FindStringIndex(body)
+// group is the first group of a match that is there.
+func group(text string, m []int) string {
+	for i := 2; i < len(m); i += 2 {
+		if m[i] >= 0 {
+			return text[m[i]:m[i+1]]
+		}
+	}
+	return ""
+}
+
+// ending finds the end tag of a parameter in its body. Tags that open there have
+// ends of their own: a file may be written that is about calls, and a parameter
+// that was never closed does not end with the next one.
+func ending(key, body string, tags *regexp.Regexp) (at, size int) {
+	depth := 1
+	for from := 0; ; {
+		m := nextTag(key, body[from:], tags)
 		if m == nil {
 			return -1, 0
 		}
-		return m[0], m[1] - m[0]
+		if body[from+m[0]+1] != '/' {
+			depth++
+		} else if depth--; depth == 0 {
+			return from + m[0], m[1] - m[0]
+		}
+		from += m[1]
 	}
-	return strings.Index(body, k.paramEnd), len(k.paramEnd)
+}
+
+// nextTag is the place of the next tag in a body: one of tags, or without them one
+// of the element key.
+func nextTag(key, body string, tags *regexp.Regexp) []int {
+	if tags != nil {
+		return tags.FindStringIndex(body)
+	}
+	end := strings.Index(body, "</"+key+">")
+	if end < 0 {
+		return nil
+	}
+	if open := strings.Index(body[:end], "<"+key+">"); open >= 0 {
+		return []int{open, open + len("<>") + len(key)}
+	}
+	return []int{end, end + len("</>") + len(key)}
+}
+
+// unbroken is the text between two tags, which models write on lines of its own.
+func unbroken(text string) string {
+	for _, end := range []string{"\r\n", "\n"} {
+		if rest, ok := strings.CutPrefix(text, end); ok {
+			text = rest
+			break
+		}
+	}
+	if rest, ok := strings.CutSuffix(text, "\r\n"); ok {
+		return rest
+	}
+	return strings.TrimSuffix(text, "\n")
 }
 
 var (
-	attributed = regexp.MustCompile(`(?m)^[ \t]*<([\w.-]+)((?:\s+[\w-]+=(?:"[^"]*"|'[^']*'))+)\s*(/?)>`)
-	attribute  = regexp.MustCompile(`\s+([\w-]+)=(?:"([^"]*)"|'([^']*)')`)
+	attributed = regexp.MustCompile(`(?m)^[ \t]*<([\w.-]+)((?:\s+[\w-]+\s*=\s*(?:"[^"]*"|'[^']*'))+)\s*(/?)>`)
+	attribute  = regexp.MustCompile(`\s+([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 	// attributeCut is a call whose attributes do not end.
 	attributeCut = regexp.MustCompile(`(?m)^[ \t]*<act\s+\w+=["'][^>]*\z`)
 	entities     = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&#39;", "'", "&lt;", "<", "&gt;", ">", "&#10;", "\n", "&#13;", "\r", "&#9;", "\t", "&amp;", "&")
@@ -183,7 +221,7 @@ func readElement(text string, m []int, commands []string) (found, bool) {
 			return h, true
 		}
 		if h.end += len(body) + len("</>") + m[3] - m[2]; strings.TrimSpace(body) != "" {
-			fields = append(fields, field{"stdin", strings.TrimSuffix(strings.TrimPrefix(body, "\n"), "\n"), kindString})
+			fields = append(fields, field{"stdin", unbroken(body), kindString})
 		}
 	}
 	h.take(name, fields, commands)

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// thoughts are the names of tags around reasoning.
+const thoughts = `think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|inner_monologue|seed:think`
+
 // A channel is a form in which models mark their reasoning.
 type channel struct{ open, end *regexp.Regexp }
 
@@ -12,7 +15,8 @@ type channel struct{ open, end *regexp.Regexp }
 // line; a mark within a sentence is talked about. Where the template has written
 // the opening mark into the prompt, only the end stands in the message.
 var channels = []channel{
-	{regexp.MustCompile(`^\s*<(?:think|thinking|thought|reasoning)>`), regexp.MustCompile(`</(?:think|thinking|thought|reasoning)>`)},
+	{regexp.MustCompile(`^\s*<(?i:` + thoughts + `)(?:\s[^>\n]*)?>`), regexp.MustCompile(`</(?i:` + thoughts + `)>`)},
+	{regexp.MustCompile(`^\s*<\|(?:begin_of_thought|START_THINKING)\|>`), regexp.MustCompile(`<\|(?:end_of_thought|END_THINKING)\|>`)},
 	{regexp.MustCompile(`^\s*\[THINK\]`), regexp.MustCompile(`\[/THINK\]`)},
 	{regexp.MustCompile(`^\s*<\|channel>thought`), regexp.MustCompile(`<channel\|>`)},
 	{regexp.MustCompile(`^\s*(?:<\|start\|>assistant)?<\|channel\|>analysis(?:[^<]|<\|constrain\|>)*<\|message\|>`), regexp.MustCompile(`<\|end\|>|<\|call\|>|<\|return\|>`)},
@@ -21,8 +25,8 @@ var channels = []channel{
 var (
 	// opened and closed are the marks within a message; that of harmony is closed
 	// where the next channel begins.
-	opened = regexp.MustCompile(`(?m)^[ \t]*(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]|<\|channel>thought)|<\|channel\|>analysis`)
-	closed = regexp.MustCompile(`</(?:think|thinking|thought|reasoning)>|\[/THINK\]|<channel\|>|<\|end\|>\s*<\|start\|>assistant`)
+	opened = regexp.MustCompile(`(?m)^[ \t]*(?:<(?i:` + thoughts + `)(?:\s[^>\n]*)?>|\[THINK\]|<\|channel>thought|<\|(?:begin_of_thought|START_THINKING)\|>)|<\|channel\|>analysis`)
+	closed = regexp.MustCompile(`</(?i:` + thoughts + `)>|\[/THINK\]|<channel\|>|<\|(?:end_of_thought|END_THINKING)\|>|<\|end\|>\s*<\|start\|>assistant`)
 	// ownRole is what some models write before their own words.
 	ownRole = regexp.MustCompile(`^(?i:assistant:|<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model)\s*`)
 	// harmonyText is what stands around words for the user in that form.
