@@ -138,7 +138,7 @@ type batch struct {
 
 	mu   sync.Mutex
 	stop context.CancelCauseFunc
-	dead int // tasks in a row whose model was not to be reached
+	dead int // tasks in a row that got no model, or no sandbox
 }
 
 // begin reads the tasks and their results. What is wrong with the command line or
@@ -297,14 +297,15 @@ func (b *batch) mine() []batchResult {
 	return all
 }
 
-// maxDead is how many tasks in a row may get no model before the batch ends: the
-// others would get none either, and are run when it is back.
+// maxDead is how many tasks in a row may get no model or no sandbox before the batch
+// ends: the others would get none either, and are run when it is back.
 const maxDead = 3
 
-// errServerGone and errNoModel are why a batch ends before its tasks.
+// errServerGone, errNoModel and errNoSandbox are why a batch ends before its tasks.
 var (
 	errServerGone = errors.New("the model server is gone")
 	errNoModel    = errors.New("the model cannot be had")
+	errNoSandbox  = errors.New("the sandbox cannot be had")
 )
 
 // ended commits the result of a task. One that was interrupted has none, and
@@ -322,18 +323,21 @@ func (b *batch) ended(ctx context.Context, t batchTask, r batchResult) {
 		return
 	}
 	b.bar.end(r.Solved, r.line())
-	if t.Model == "" { // with another model it says nothing about the others
-		b.count(r.Outcome)
-	}
+	b.count(t, r.Outcome)
 }
 
-// count ends the batch when too many tasks in a row got no model.
-func (b *batch) count(o harness.Outcome) {
+// count ends the batch when too many tasks in a row could not begin. A task with a
+// model or a folder of its own says nothing about the others.
+func (b *batch) count(t batchTask, o harness.Outcome) {
 	why := errServerGone
 	switch {
+	case o.Stop == harness.Sandbox && t.Dir != "", o.Stop != harness.Sandbox && t.Model != "":
+		return
 	case o.Stop == harness.Unreachable:
 	case o.Stop == harness.NoModel && o.Steps == 0:
 		why = errNoModel
+	case o.Stop == harness.Sandbox && o.Steps == 0:
+		why = errNoSandbox
 	default:
 		b.dead = 0
 		return

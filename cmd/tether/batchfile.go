@@ -246,6 +246,9 @@ func parseBatchTask(text []byte, id string) (batchTask, error) {
 	if err := json.Unmarshal(text, &keys); err != nil || keys == nil {
 		return t, fmt.Errorf("not a task (%w); a line is %s", notObject(err), batchForm)
 	}
+	if again := twice(text); again != "" {
+		return t, fmt.Errorf("the key %q is there twice", again)
+	}
 	for key := range keys {
 		if !slices.Contains(batchKeys, key) {
 			return t, fmt.Errorf("unknown key %q%s", key, didYouMean(key, batchKeys))
@@ -270,8 +273,42 @@ func notObject(err error) error {
 	return err
 }
 
+// twice is a key that an object has more than once; empty: it has none. Of two values
+// the decoder takes the last one without a word.
+func twice(text []byte) string {
+	d := json.NewDecoder(bytes.NewReader(text))
+	seen := map[string]bool{}
+	for depth, isKey := 0, true; ; {
+		t, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		switch s, isText := t.(string); {
+		case t == json.Delim('{'), t == json.Delim('['):
+			depth++
+			continue
+		case t == json.Delim('}'), t == json.Delim(']'):
+			if depth--; depth == 0 {
+				return ""
+			}
+		case depth == 1 && isKey && isText:
+			if seen[s] {
+				return s
+			}
+			seen[s], isKey = true, false
+			continue
+		}
+		if depth == 1 { // a value of the object has ended
+			isKey = true
+		}
+	}
+}
+
 // wrongValue says which key of a task has a value of the wrong kind.
 func wrongValue(err error) error {
+	if strings.HasSuffix(err.Error(), notTime) { // only one key takes a time
+		return fmt.Errorf("timeout: %w", err)
+	}
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok || wrong.Field == "" {
 		return err

@@ -73,6 +73,8 @@ func stopOfBatch(err error) harness.Stop {
 		return harness.Unreachable
 	case errors.Is(err, errNoModel):
 		return harness.NoModel
+	case errors.Is(err, errNoSandbox):
+		return harness.Sandbox
 	}
 	return stopOf(err)
 }

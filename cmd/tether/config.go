@@ -111,13 +111,13 @@ type WebConfig struct {
 type duration time.Duration
 
 // notTime is what is said of a text that is no time.
-const notTime = " is no time"
+const notTime = " is no time; write such as \"90s\" or \"10m\""
 
 // UnmarshalText reads what time.ParseDuration reads.
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q%s; write such as \"90s\" or \"10m\"", text, notTime)
+		return fmt.Errorf("%q%s", text, notTime)
 	}
 	*d = duration(v)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"tether/harness"
 	"tether/harness/llm"
@@ -38,7 +39,7 @@ func (j job) do(ctx context.Context, p *program) (harness.Outcome, error) {
 	defer w.Close()
 	gates, err := w.gates(j.Skills)
 	if err == nil {
-		err = setUpFiles(ctx, w.Box, j.SetUp)
+		err = setUpFiles(ctx, w.Box, j.SetUp, durationOf(j.Config.Run.Time))
 	}
 	if err != nil {
 		return j.failed(ctx, w, err)
@@ -94,18 +95,28 @@ func (w *workplace) gates(names []string) ([]harness.Gate, error) {
 	return gates, nil
 }
 
-// setUpFiles runs the line that makes the files of a task.
-func setUpFiles(ctx context.Context, box *sandbox.Box, line string) error {
+// setUpFiles runs the line that makes the files of a task. It may take no longer
+// than the task may (0: than a command), so that a task with a limit has one.
+func setUpFiles(ctx context.Context, box *sandbox.Box, line string, limit time.Duration) error {
 	if line == "" {
 		return nil
 	}
-	out, err := box.Run(ctx, sandbox.Cmd{Shell: line})
+	within, cancel := ctx, func() {}
+	if limit > 0 {
+		within, cancel = context.WithTimeout(ctx, limit)
+	}
+	defer cancel()
+	out, err := box.Run(within, sandbox.Cmd{Shell: line})
+	said := cmp.Or(lastLines(strings.TrimSpace(out.Output), 5), "it printed nothing")
 	switch {
-	case err == nil && ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case within.Err() != nil:
+		return &configError{File: "setup", Msg: fmt.Sprintf("took longer than the whole task may, %s: %s", limit, said)}
+	case err == nil && out.Killed != "":
+		return &configError{File: "setup", Msg: fmt.Sprintf("was stopped, %s: %s", out.Killed, said)}
 	case err == nil && out.Status != 0:
-		said := strings.TrimSpace(out.Output)
-		return &configError{File: "setup", Msg: fmt.Sprintf("ended with status %d: %s", out.Status, cmp.Or(lastLines(said, 5), "it printed nothing"))}
+		return &configError{File: "setup", Msg: fmt.Sprintf("ended with status %d: %s", out.Status, said)}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -188,6 +189,24 @@ func TestMarkdown(t *testing.T) {
 	big := string(markdownReport(many))
 	if !strings.Contains(big, "\n4000 more tasks are in the results.\n") || len(big) > 1<<20 || strings.Count(big, "\n### ") != maxDetails {
 		t.Errorf("5000 tasks are %d bytes", len(big))
+	}
+	if !strings.HasSuffix(big, "\n4980 more that are not done are in the results.\n") {
+		t.Errorf("the page ends with %q", big[len(big)-200:])
+	}
+}
+
+// TestMarkdownBound: a page of which GitHub would take nothing is not made, however much
+// models, checks and servers say, in letters of four bytes.
+func TestMarkdownBound(t *testing.T) {
+	loud := reports()[1]
+	loud.Name, loud.Outcome.Report, loud.Outcome.Error = strings.Repeat("𝕏", 80), strings.Repeat("𝕏", 50_000), strings.Repeat("𝕏", 50_000)
+	loud.Failed = []failedGate{{Cmd: "make test", Status: 2, Output: strings.Repeat("𝕏", gateLimit)}, {Cmd: "make lint", Status: 2, Output: strings.Repeat("𝕏", gateLimit)}}
+	page := string(markdownReport(slices.Repeat([]reported{loud}, 5000)))
+	if len(page) > 1<<20 || len(page) < maxSummary/2 {
+		t.Errorf("the page is %d bytes", len(page))
+	}
+	if !utf8.ValidString(page) || strings.Count(page, "```")%2 != 0 || !strings.HasSuffix(page, " more that are not done are in the results.\n") {
+		t.Errorf("the page is cut: it ends with %q", page[len(page)-200:])
 	}
 }
 

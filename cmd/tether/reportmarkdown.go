@@ -9,11 +9,14 @@ import (
 	"tether/harness"
 )
 
-// How much of the tasks a page shows. GitHub takes 1 MiB of a job's summary.
+// How much of the tasks a page shows. GitHub takes 1 MiB of what a step adds to a
+// job's summary, and of a page that is longer nothing at all.
 const (
-	maxRows    = 1000 // of the table
-	maxDetails = 20   // of the tasks that are not done, with what their gates printed
-	maxSaid    = 4000 // bytes of a report of the model
+	maxSummary = 1000 << 10 // bytes
+	maxRows    = 1000       // of the table
+	maxWhy     = 300        // characters of a row
+	maxDetails = 20         // of the tasks that are not done, with what their gates printed
+	maxSaid    = 4000       // characters of a report of the model, or of an error
 )
 
 // markdownReport is the tasks as a page in Markdown. What a model, a command or a
@@ -28,25 +31,31 @@ func markdownReport(tasks []reported) []byte {
 	}
 	fmt.Fprintf(&b, "## tether: %d of %d done\n\n| task | result | steps | seconds | tokens in | out | why |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n", done, len(tasks))
 	for i, t := range tasks {
-		if i == maxRows {
-			fmt.Fprintf(&b, "\n%d more tasks are in the results.\n", len(tasks)-maxRows)
+		if i == maxRows || b.Len() > maxSummary/2 {
+			fmt.Fprintf(&b, "\n%d more tasks are in the results.\n", len(tasks)-i)
 			break
 		}
 		o, why := t.Outcome, ""
 		if o.Stop != harness.Done {
-			why = codeCell(reasonOf(t))
+			why = codeCell(oneLine(reasonOf(t), maxWhy))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %.1f | %d | %d | %s |\n", codeCell(t.Name), o.Stop, o.Steps, o.Seconds, o.Tokens.Prompt, o.Tokens.Output, why)
 	}
-	left := maxDetails
+	told, left := 0, 0
 	for _, t := range tasks {
 		if t.Outcome.Stop == harness.Done && !t.Gates {
 			continue
 		}
-		if left--; left < 0 {
-			break
+		var one bytes.Buffer
+		if t.details(&one); told == maxDetails || b.Len()+one.Len() > maxSummary {
+			left++
+			continue
 		}
-		t.details(&b)
+		told++
+		b.Write(one.Bytes())
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n%d more that are not done are in the results.\n", left)
 	}
 	return b.Bytes()
 }
@@ -56,7 +65,7 @@ func (t reported) details(b *bytes.Buffer) {
 	o := t.Outcome
 	fmt.Fprintf(b, "\n### %s\n", codeCell(t.Name))
 	if o.Error != "" {
-		b.WriteString("\n" + codeBlock(o.Error))
+		b.WriteString("\n" + codeBlock(window.Clip(o.Error, maxSaid, maxSaid/2, maxSaid/2, "")))
 	}
 	for _, g := range o.Gates {
 		fmt.Fprintf(b, "\n- gate %s: %s", codeCell(gateWord(g)), codeCell(g.Cmd))
