@@ -119,7 +119,7 @@ func (f *actFlags) readStdin(p *program) (string, error) {
 	default:
 		file, err := os.Open(f.stdin)
 		if err != nil {
-			return "", usagef("--stdin %s: %v", f.stdin, reason(err))
+			return "", usagef("--stdin %s: it cannot be read (%v)", f.stdin, reason(err))
 		}
 		defer file.Close()
 		r = file
@@ -127,7 +127,7 @@ func (f *actFlags) readStdin(p *program) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxStdin+1))
 	switch {
 	case err != nil:
-		return "", usagef("--stdin %s: %v", f.stdin, reason(err))
+		return "", usagef("--stdin %s: it cannot be read (%v)", f.stdin, reason(err))
 	case len(text) > maxStdin:
 		return "", usagef("--stdin is larger than %d bytes", maxStdin)
 	}

@@ -181,6 +181,10 @@ func flagValues(ctx context.Context, p *program, f *pflag.Flag, word, dir string
 		return beginning(word, plainWords("auto", "always", "never"))
 	case "skill":
 		return beginning(word, skillWords(p, dir))
+	case "report":
+		return beginning(word, plainWords("junit=", "markdown=", "github"))
+	case "gates":
+		return beginning(word, plainWords("on", "off", "both"))
 	case "from":
 		return beginning(word, plainWords("auto", "ollama", "url", "packages"))
 	case "tools":
@@ -192,6 +196,9 @@ func flagValues(ctx context.Context, p *program, f *pflag.Flag, word, dir string
 		return beginning(word, all)
 	case "dir":
 		return someFolder
+	}
+	if f.Name == "keep" && f.DefValue != "" { // that of batch; with bench it is a folder
+		return beginning(word, plainWords("all", "failed", "none"))
 	}
 	if f.Value.Type() == "string" || f.Value.Type() == "FILE" || f.Value.Type() == "stringArray" {
 		return someFile
@@ -216,7 +223,7 @@ func folderOf(words []string) string {
 func positional(ctx context.Context, p *program, c *subcommand, words []string) []candidate {
 	last, n := words[len(words)-1], len(words)-1
 	switch c.Name {
-	case "show", "resume", "send", "stop", "fork", "export", "misses":
+	case "show", "resume", "send", "stop", "fork", "export", "misses", "stats":
 		if n == 1 {
 			return beginning(last, sessionWords(ctx, p, folderOf(words)))
 		}
@@ -234,7 +241,12 @@ func positional(ctx context.Context, p *program, c *subcommand, words []string) 
 		return beginning(last, skillWords(p, folderOf(words)))
 	case "completion":
 		return beginning(last, plainWords(shellNames()...))
-	case "batch", "import", "backup", "bench":
+	case "bench":
+		if n == 1 {
+			return beginning(last, plainWords("tasks", "window", "speed", "self"))
+		}
+		return someFile
+	case "batch", "import", "backup":
 		return someFile
 	}
 	return nil

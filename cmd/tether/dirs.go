@@ -19,7 +19,12 @@ not there yet. They follow the XDG variables; tether help environment has the ot
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		dir := fs.StringP("dir", "C", ".", "the workspace")
 		asJSON := fs.Bool("json", false, "print one JSON object")
-		return func(_ context.Context, p *program, _ []string) error { return showDirs(p, *dir, *asJSON) }
+		return func(_ context.Context, p *program, args []string) error {
+			if err := noWords("dirs", args); err != nil {
+				return err
+			}
+			return showDirs(p, *dir, *asJSON)
+		}
 	},
 }
 

@@ -89,7 +89,7 @@ func (p *program) helpFor(args []string) error {
 	}
 	c := find(args[0])
 	if c == nil {
-		return usagef("there is no command %q%s\nlist them with: tether help commands", args[0], didYouMean(args[0], words))
+		return noCommand(args[0], words)
 	}
 	c.help(p.Out)
 	return nil

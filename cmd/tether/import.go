@@ -44,9 +44,12 @@ func importSession(ctx context.Context, p *program, dir, file string, skip bool)
 		f, err := await(ctx, func() (*os.File, error) {
 			f, err := os.Open(file)
 			if err != nil {
-				err = usagef("%s cannot be read (%v)", file, reason(err))
+				return nil, usagef("%s cannot be read (%v)", file, reason(err))
 			}
-			return f, err
+			if info, err := f.Stat(); err == nil && info.IsDir() {
+				return nil, errors.Join(usagef("%s is a folder; name a file that tether export wrote", file), f.Close())
+			}
+			return f, nil
 		})
 		if err != nil {
 			return err

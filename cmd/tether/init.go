@@ -126,15 +126,11 @@ func initProject(p *program, dir string) error {
 	}
 	file := workspaceFile(dir)
 	all := findProjects(dir)
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	err := writeNew(file, projectFile(all))
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return &configError{File: file, Msg: "it is there already, and stays as it is\nsee what it says: tether config show --origin"}
 	case err != nil:
-		return &configError{File: file, Msg: fmt.Sprintf("it cannot be written (%v)", reason(err))}
-	}
-	_, err = f.WriteString(projectFile(all))
-	if err := errors.Join(err, f.Close()); err != nil {
 		return &configError{File: file, Msg: fmt.Sprintf("it cannot be written (%v)", reason(err))}
 	}
 	if len(all) == 0 {
@@ -143,6 +139,20 @@ func initProject(p *program, dir string) error {
 	}
 	fmt.Fprintf(p.Out, "%s is written: a %s project, done when this succeeds: %s\nnext: tether run \"make the tests pass\"\n", file, all[0].Kind, all[0].Gate)
 	return nil
+}
+
+// writeNew makes a file with text, or no file: half of one would be there already at
+// the next try.
+func writeNew(file, text string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // projectFile is the text of the file for what was found.

@@ -28,6 +28,9 @@ failed; behind it stands how it came to that.`,
 			if len(args) > 0 {
 				return usagef("ls takes no word; one session is shown by: tether show %s", args[0])
 			}
+			if *n < 0 {
+				return usagef("--number is %d; it is 0 (all) or more", *n)
+			}
 			return listSessions(ctx, p, *dir, *n, *asJSON)
 		}
 	},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -169,12 +170,12 @@ func (p *program) dispatch(ctx context.Context, args []string) error {
 	switch name {
 	case "help", "-h", "--help":
 		return p.helpFor(rest)
-	case "-v", "--version":
+	case "-v", "-V", "--version":
 		name = "version"
 	}
 	c := find(name)
 	if c == nil {
-		return usagef("there is no command %q%s\nlist them with: tether help commands", name, didYouMean(name, names()))
+		return noCommand(name, names())
 	}
 	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -190,15 +191,28 @@ func (p *program) dispatch(ctx context.Context, args []string) error {
 	return run(ctx, p, fs.Args())
 }
 
-// explainFlag adds the nearest flag to the message about an unknown one.
+// explainFlag says what is wrong with a flag: of an unknown one the nearest, of a
+// value what it should be.
 func explainFlag(err error, fs *pflag.FlagSet) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return err.Error()
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var all []string
+		fs.VisitAll(func(f *pflag.Flag) { all = append(all, "--"+f.Name) })
+		return err.Error() + didYouMean("--"+unknown.GetSpecifiedName(), all)
 	}
-	var all []string
-	fs.VisitAll(func(f *pflag.Flag) { all = append(all, "--"+f.Name) })
-	return err.Error() + didYouMean("--"+unknown.GetSpecifiedName(), all)
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		why := wrong.Unwrap().Error()
+		switch wrong.GetFlag().Value.Type() {
+		case "int":
+			why = "must be a whole number"
+		case "intSlice":
+			why = "must be whole numbers, comma separated"
+		}
+		if strings.HasPrefix(why, "must ") {
+			return fmt.Sprintf("--%s is %q; it %s", wrong.GetFlag().Name, wrong.GetValue(), why)
+		}
+		return fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), why)
+	}
+	return err.Error()
 }
 
 func find(name string) *subcommand {

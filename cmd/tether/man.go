@@ -19,7 +19,10 @@ func manCommand() *subcommand {
   tether man | man -l -
   tether man > ~/.local/share/man/man1/tether.1`,
 		Flags: func(*pflag.FlagSet) func(context.Context, *program, []string) error {
-			return func(_ context.Context, p *program, _ []string) error {
+			return func(_ context.Context, p *program, args []string) error {
+				if err := noWords("man", args); err != nil {
+					return err
+				}
 				_, err := io.WriteString(p.Out, manual())
 				return err
 			}

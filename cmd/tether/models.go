@@ -35,8 +35,7 @@ tells what is known of models of that name, and why; docs/models.md has more.`,
 			case args[0] == "show" && len(args) == 2:
 				return showModel(p, args[1])
 			}
-			word := strings.Join(args[:min(len(args), 1)], "")
-			return usagef("there is no models %q%s\nusage: tether models list | get NAME | serve NAME | show NAME", word, didYouMean(word, []string{"list", "get", "serve", "show"}))
+			return wrongVerb("models", args, []string{"list", "get NAME", "serve NAME", "show NAME"})
 		}
 	},
 }

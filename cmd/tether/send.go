@@ -23,7 +23,10 @@ interrupted: end it first with tether stop.`,
 			if len(args) < 2 || args[0] == "" {
 				return usagef("send takes a session and what to tell it\nlist the sessions with: tether ls")
 			}
-			text, err := readTask(ctx, p, args[1:])
+			text, err := readWords(ctx, p, args[1:])
+			if err == nil && text == "" {
+				err = usagef("there is nothing to tell\ngive it words: tether send %s TEXT", args[0])
+			}
 			if err != nil {
 				return err
 			}

@@ -48,5 +48,5 @@ func showSkills(p *program, dir string, args []string) error {
 		}
 		return nil
 	}
-	return usagef("there is no skill command %q%s\nusage: tether skill list | show NAME", args[0], didYouMean(args[0], []string{"list", "show"}))
+	return wrongVerb("skill", args, []string{"list", "show NAME"})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tether/act"
 	"tether/harness/llm"
 )
 
@@ -14,7 +15,7 @@ import (
 func didYouMean(word string, all []string) string {
 	best, at := "", max(3, len(word)/2+1) // two letters swapped are two apart
 	for _, w := range all {
-		if d := distance(word, w); d < at {
+		if d := distance(strings.ToLower(word), strings.ToLower(w)); d < at && d < len(word) { // of which something is left
 			best, at = w, d
 		}
 	}
@@ -22,6 +23,44 @@ func didYouMean(word string, all []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// wrongVerb is the error about words behind a command that has verbs: forms are all
+// that it takes, such as "get NAME".
+func wrongVerb(command string, args, forms []string) error {
+	usage := "\nusage: tether " + command + " " + strings.Join(forms, " | ")
+	var verbs []string
+	for _, form := range forms {
+		verb, rest, _ := strings.Cut(form, " ")
+		switch {
+		case verb != args[0]:
+		case rest == "":
+			return usagef("%s %s takes no further word%s", command, verb, usage)
+		default:
+			return usagef("%s %s takes one %s%s", command, verb, rest, usage)
+		}
+		verbs = append(verbs, verb)
+	}
+	return usagef("there is no %s command %q%s%s", command, args[0], didYouMean(args[0], verbs), usage)
+}
+
+// noWords refuses words behind a command that takes none.
+func noWords(command string, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("%s takes no word, and there is %q\nsee: tether help %s", command, args[0], command)
+}
+
+// noCommand is the error about a command that there is not. A model has some that
+// people have not.
+func noCommand(name string, all []string) error {
+	for _, c := range act.Builtins() {
+		if c.Name == name {
+			return usagef("there is no command %q: it is one that the model has\ntry it as the model would: tether act %q", name, name+" --help")
+		}
+	}
+	return usagef("there is no command %q%s\nlist them with: tether help commands", name, didYouMean(name, all))
 }
 
 // distance is the number of letters to insert, delete or replace to turn a

@@ -14,7 +14,10 @@ var versionCommand = &subcommand{
 	Summary: "print the version",
 	Detail:  "Prints the version as the build recorded it.",
 	Flags: func(*pflag.FlagSet) func(context.Context, *program, []string) error {
-		return func(_ context.Context, p *program, _ []string) error {
+		return func(_ context.Context, p *program, args []string) error {
+			if err := noWords("version", args); err != nil {
+				return err
+			}
 			fmt.Fprintf(p.Out, "tether %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return nil
 		}

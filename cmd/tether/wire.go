@@ -372,22 +372,28 @@ const maxTask = 4 << 20
 
 // readTask is the task in args, or standard input for "-".
 func readTask(ctx context.Context, p *program, args []string) (string, error) {
-	task := strings.Join(args, " ")
-	if task == "-" {
-		text, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(p.In, maxTask+1)) })
+	task, err := readWords(ctx, p, args)
+	if err == nil && task == "" {
+		err = usagef("no task\ngive one: tether run \"make the tests pass\" --verify \"go test ./...\"")
+	}
+	return task, err
+}
+
+// readWords joins args, or reads standard input if they are "-". It may be empty.
+func readWords(ctx context.Context, p *program, args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "-" {
+		in, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(p.In, maxTask+1)) })
 		if err != nil {
 			return "", err
 		}
-		if len(text) > maxTask {
+		if len(in) > maxTask {
 			return "", usagef("the task is larger than %d bytes\nput the long part into a file of the workspace and name the file in the task", maxTask)
 		}
-		task = string(text)
+		text = string(in)
 	}
-	if task = strings.TrimSpace(task); task == "" {
-		return "", usagef("no task\ngive one: tether run \"make the tests pass\" --verify \"go test ./...\"")
+	if text = strings.TrimSpace(text); !isText(text) {
+		return "", usagef("the task is not text (UTF-8)\nput it into a file of the workspace and name the file in the task")
 	}
-	if !isText(task) {
-		return "", usagef("the task is not text")
-	}
-	return task, nil
+	return text, nil
 }
