@@ -24,7 +24,8 @@ self        what tether itself costs: framing, start, step, memory, binary.
 window      40 steps in a copy of the workspace, in each way of folding: what the
             model's server reads anew, and what it still has.
 
-Each prints a table in Markdown.`,
+Each prints a table in Markdown. With --rows it is that of rows which --json or
+--resume has written, and nothing is measured.`,
 	Flags: func(fs *pflag.FlagSet) func(context.Context, *program, []string) error {
 		var f benchFlags
 		f.declareBench(fs)
@@ -41,7 +42,7 @@ type benchFlags struct {
 	seeds, sizes          []int
 	only                  []string
 	gates                 string
-	keep, resume          string
+	keep, resume, rows    string
 	markdownFile, svgFile string
 	json, live            bool
 }
@@ -57,6 +58,7 @@ func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.only, "only", nil, "tasks: ids of the tasks to run; window: batch, every-turn, off")
 	fs.StringVar(&f.keep, "keep", "", "tasks: a folder in which the workspaces and logs stay")
 	fs.StringVar(&f.resume, "resume", "", "tasks: a file of rows: what it has is not run again, what is new is added")
+	fs.StringVar(&f.rows, "rows", "", "measure nothing: print the table, and write the plot, of the rows in this file")
 	fs.BoolVar(&f.live, "live", false, "tasks: show the steps")
 	fs.IntSliceVar(&f.sizes, "sizes", []int{256, 1024, 4096}, "speed: sizes of the prompts in tokens")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object a row")
@@ -69,15 +71,16 @@ func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
 type bench struct {
 	name, args string
 	run        func(f *benchFlags, ctx context.Context, p *program, args []string) error
+	again      func(f *benchFlags, p *program, args []string) error // of rows that are there
 }
 
 // benches is the table of them.
 func benches() []bench {
 	return []bench{
-		{"tasks", "FILE", (*benchFlags).runTasks},
-		{"speed", "", (*benchFlags).runSpeed},
-		{"self", "", (*benchFlags).runSelf},
-		{"window", "", (*benchFlags).runWindow},
+		{"tasks", "FILE", (*benchFlags).runTasks, (*benchFlags).tasksAgain},
+		{"speed", "", (*benchFlags).runSpeed, (*benchFlags).speedAgain},
+		{"self", "", (*benchFlags).runSelf, (*benchFlags).selfAgain},
+		{"window", "", (*benchFlags).runWindow, (*benchFlags).windowAgain},
 	}
 }
 
@@ -91,6 +94,9 @@ func (f *benchFlags) run(ctx context.Context, p *program, args []string) error {
 		if len(args) > 0 && args[0] == b.name {
 			if len(args[1:]) != len(strings.Fields(b.args)) {
 				return usagef("usage: %s", forms[len(forms)-1])
+			}
+			if f.rows != "" {
+				return b.again(f, p, args[1:])
 			}
 			return b.run(f, ctx, p, args[1:])
 		}

@@ -62,7 +62,7 @@ func (b *taskBench) openRows() error {
 	text, err := io.ReadAll(file)
 	if err == nil {
 		whole := text[:bytes.LastIndexByte(text, '\n')+1]
-		if err = b.readRows(whole); err == nil && len(whole) < len(text) {
+		if err = b.readRows(b.resume, whole); err == nil && len(whole) < len(text) {
 			err = file.Truncate(int64(len(whole)))
 		}
 		if err == nil {
@@ -78,7 +78,7 @@ func (b *taskBench) openRows() error {
 
 // readRows reads the rows of an earlier bench. Of another file of tasks they
 // would say nothing here.
-func (b *taskBench) readRows(text []byte) error {
+func (b *taskBench) readRows(name string, text []byte) error {
 	prompts := map[string]string{}
 	for _, t := range b.tasks {
 		prompts[t.ID] = t.Prompt
@@ -89,15 +89,15 @@ func (b *taskBench) readRows(text []byte) error {
 	for ; lines.Scan(); n++ {
 		var r benchRow
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.ID == "" || r.Model == "" {
-			return usagef("%s:%d: not a row of a bench; name the file that --json was written to", b.resume, n)
+			return usagef("%s:%d: not a row of a bench; name the file that --json was written to", name, n)
 		}
 		if prompt, ours := prompts[r.ID]; ours && prompt != r.Outcome.Task {
-			return usagef("%s:%d: its task %s is another one than in the file of tasks\nname another file with --resume", b.resume, n, r.ID)
+			return usagef("%s:%d: its task %s is another one than in the file of tasks\nname another file of rows", name, n, r.ID)
 		}
 		b.known = append(b.known, r)
 	}
 	if lines.Err() != nil {
-		return usagef("%s:%d: the line is longer than %d bytes", b.resume, n, maxTaskLine)
+		return usagef("%s:%d: the line is longer than %d bytes", name, n, maxTaskLine)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func percent(k, n int) string {
 // cacheShare is the part of the prompts that servers still held, where one says so.
 // Rows of before there was that word have it where there is a count.
 func cacheShare(t harness.Count) string {
-	if !t.CacheTold && t.Cached == 0 {
+	if !t.CacheTold && t.Cached == 0 && t.Prompt > 0 {
 		return "not told"
 	}
 	return percent(t.Cached, t.Prompt)

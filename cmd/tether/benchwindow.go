@@ -257,14 +257,23 @@ func windowTable(rows []windowRow) string {
 	b.WriteString("| model | window | folding | folds | prompt tokens | cached | of them | read anew | times append-only | ms to first token, p50, largest |\n")
 	b.WriteString("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, r := range rows {
-		var first []int64
-		for _, q := range r.Requests {
-			first = append(first, q.FirstMS)
-		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %d | %d | %d | %.1f %% | %d | %.2f | %d, %d |\n", shortModel(r.Model), r.Window, r.words(), r.Folds,
-			r.Prompt, r.Cached, r.share(), r.Prompt-r.Cached, float64(r.Prompt-r.Cached)/float64(max(r.Append, 1)), median(first), slices.Max(first))
+		fmt.Fprintf(&b, "| %s | %d | %s | %d | %d | %d | %.1f %% | %d | %.2f | %s |\n", shortModel(r.Model), r.Window, r.words(), r.Folds,
+			r.Prompt, r.Cached, r.share(), r.Prompt-r.Cached, float64(r.Prompt-r.Cached)/float64(max(r.Append, 1)), r.waits())
 	}
 	return b.String()
+}
+
+// waits are the milliseconds to the first token of a reply: the middle one, and the
+// largest. A row may have come without its requests.
+func (r windowRow) waits() string {
+	var first []int64
+	for _, q := range r.Requests {
+		first = append(first, q.FirstMS)
+	}
+	if len(first) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d, %d", median(first), slices.Max(first))
 }
 
 // words says how r folds.

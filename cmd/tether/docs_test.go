@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -112,6 +113,55 @@ func (d docPage) run(t *testing.T, name string) {
 		Files: []string{file}, RequireExplicitExec: true, Setup: setUp,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},
 	})
+}
+
+// plotted are the commands of the results that make a plot of rows.
+var plotted = regexp.MustCompile(`(?m)^tether (bench .*--rows (docs/rows/\S+) --svg (docs/\S+\.svg))$`)
+
+// TestPlots makes each plot of the results again, from its rows. What the page shows is
+// that, no row is without a plot, and no plot without rows.
+func TestPlots(t *testing.T) {
+	text, err := os.ReadFile("../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, pattern := range []string{"docs/*.svg", "docs/rows/*"} {
+		files, err := filepath.Glob("../../" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			left[strings.TrimPrefix(file, "../../")] = true
+		}
+	}
+	delete(left, "docs/session.svg") // TestRecorded has it
+	t.Chdir("../..")
+	for _, m := range plotted.FindAllStringSubmatch(string(text), -1) {
+		made := filepath.Join(t.TempDir(), "plot.svg")
+		args := append(strings.Fields(m[1]), "--svg", made) // the last one counts
+		var out, errs bytes.Buffer
+		p := &program{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: benchHome(t.TempDir())}
+		if status := p.main(t.Context(), args); status != 0 {
+			t.Errorf("%s: status %d\n%s", m[0], status, errs.String())
+			continue
+		}
+		want, err := os.ReadFile(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(m[3]); err != nil || string(got) != string(want) {
+			t.Errorf("%s is not what this makes (%v): %s", m[3], err, m[0])
+		}
+		if !strings.Contains(string(text), "]("+filepath.Base(m[3])+")") {
+			t.Errorf("the page does not show %s", m[3])
+		}
+		delete(left, m[2])
+		delete(left, m[3])
+	}
+	for file := range left {
+		t.Errorf("no command of the page has to do with %s", file)
+	}
 }
 
 // examples are files to copy, and the pages that show them.

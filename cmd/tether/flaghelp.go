@@ -12,7 +12,7 @@ var taken = map[string]string{
 	"allow-net": "HOST", "attach": "FILE", "constrain": "WHEN", "dir": "DIR", "from": "PLACE",
 	"gates": "WHEN", "html": "FILE", "junit": "FILE", "markdown": "FILE", "model": "MODEL",
 	"network": "REACH", "out": "FILE", "output": "FILE", "protect": "PATTERN", "report": "FORM",
-	"resume": "FILE", "sandbox": "PROFILE", "schema": "FILE", "shard": "K/N", "skill": "NAME", "stdin": "FILE",
+	"resume": "FILE", "rows": "FILE", "sandbox": "PROFILE", "schema": "FILE", "shard": "K/N", "skill": "NAME", "stdin": "FILE",
 	"svg": "FILE", "tools": "LIST", "verify": "CMD",
 }
 
