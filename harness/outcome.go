@@ -21,7 +21,7 @@ const (
 	Stalled     Stop = "stalled"     // loop, cycle, no progress
 	Waiting     Stop = "waiting"     // for an answer or an approval
 	Unreachable Stop = "unreachable" // no model server
-	NoModel     Stop = "no_model"    // model missing, or refused by the server
+	NoModel     Stop = "no_model"    // model missing, or refused by the server; a script at its end
 	Config      Stop = "config"      // configuration error
 	Sandbox     Stop = "sandbox"     // the sandbox cannot be had
 	Interrupted Stop = "interrupted" // SIGINT

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -14,7 +15,7 @@ import (
 type Session struct {
 	ID      string    // such as "20260102-150405-k7qa"; sorts by time
 	Task    string    // as the user wrote it
-	Model   string    // as the user or the config named it
+	Model   string    // the one that ran, else as the user or the config named it
 	Started time.Time // UTC
 	Stop    string    // "stop" of the stop event of its newest run (DESIGN 8); "" while there is none
 	Exit    int       // "exit" of that event
@@ -110,7 +111,9 @@ func scanSession(rows *sql.Rows) (Session, error) {
 	_ = json.Unmarshal([]byte(start), &body)
 	if stop.Valid {
 		one.End = stop.String
+		named := body.Model
 		_ = json.Unmarshal([]byte(one.End), &body)
+		body.Model = cmp.Or(body.Model, named) // a run that could not begin ends without one
 	}
 	one.Task, one.Model, one.From, one.Stop, one.Exit = body.Task, body.Model, body.From, body.Stop, body.Exit
 	return one, nil

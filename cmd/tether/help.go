@@ -145,7 +145,7 @@ const exitCodes = `  0  done, every gate passed
   5  stalled: the model repeated itself
   6  waiting for an answer or an approval
   7  model server unreachable
-  8  model missing, or refused by its server
+  8  model missing or refused by its server, or a script at its end
   9  configuration error, or one that is not trusted
  78  the sandbox cannot be had, or was gone around
 129  the terminal was closed

@@ -256,9 +256,12 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 	}
 	model, err := openModelAs(ctx, p, c, w.Shell.Names(), f.wire(l))
 	if err != nil {
-		return f.failed(ctx, p, w, l.session.Task, err)
+		return f.failed(ctx, p, w, l.session.Task, f.another(l, err))
 	}
 	defer model.Close()
+	if was := l.session.Model; l.history.Setup.Model == "" && was != "" && was != c.Model.Name {
+		fmt.Fprintf(p.Err, "tether: the model was to be %s and is %s now\n", printable(was), printable(model.Info().Name))
+	}
 	model.Continue(l.history.Shape(), l.history.Misses(), l.history.Replies(c.Model.Name))
 	a := w.agent(model, gates)
 	a.Notify = f.reports.watch(f.notify(p))
@@ -271,6 +274,16 @@ func (f *runFlags) carryOn(ctx context.Context, p *program, l *left) (harness.Ou
 	out, err := a.Resume(ctx, &l.history)
 	f.compare(w, out)
 	return out, err
+}
+
+// another is err; where that says that the session's model is gone, with how to go
+// on with another one. None is taken that nobody has named: the session's past is
+// the work of that model, and it may have been chosen with care.
+func (f *runFlags) another(l *left, err error) error {
+	if stop := stopOf(err); f.fs.Changed("model") || stop != harness.NoModel && stop != harness.Config || strings.Count(err.Error(), "\n") > 1 {
+		return err
+	}
+	return fmt.Errorf("%w\ngo on with another model: tether resume %s --model NAME", err, l.session.ID)
 }
 
 // wire is how the session's model was asked, if it is to be asked so again.

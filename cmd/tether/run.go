@@ -241,7 +241,7 @@ var endings = map[harness.Stop]string{
 	harness.Stalled:     "stalled: the model repeated itself",
 	harness.Waiting:     "waiting for an answer",
 	harness.Unreachable: "the model server is not to be reached",
-	harness.NoModel:     "the model server refused",
+	harness.NoModel:     "the model gave no answer",
 	harness.Config:      "the configuration is wrong",
 	harness.Sandbox:     "the sandbox failed",
 	harness.Interrupted: "interrupted",

@@ -263,8 +263,8 @@ func stopOf(err error) harness.Stop {
 	switch {
 	case errors.As(err, &unreachable), errors.As(err, &cut):
 		return harness.Unreachable
-	case errors.As(err, &missing), errors.As(err, &server), errors.As(err, &truncated):
-		return harness.NoModel
+	case errors.As(err, &missing), errors.As(err, &server), errors.As(err, &truncated), errors.Is(err, llm.ErrScriptEnded):
+		return harness.NoModel // a script at its end is a model that answers no more
 	case errors.As(err, &wrong), errors.As(err, &config):
 		return harness.Config
 	case errors.As(err, &unavailable), errors.As(err, &refused), errors.As(err, &launch), errors.As(err, &tampered):

@@ -125,7 +125,7 @@ func (s *script) send(ctx context.Context, _ any, to *sink) (Raw, window.Usage, 
 		return Raw{}, window.Usage{}, err
 	}
 	if s.next == len(s.replies) {
-		return Raw{}, window.Usage{}, fmt.Errorf("script:%s: it holds %d replies, and one more was asked for: %w", s.path, len(s.replies), ErrScriptEnded)
+		return Raw{}, window.Usage{}, fmt.Errorf("script:%s: %w: it holds %d, and one more was asked for\nend it with a line {\"cmd\":\"done\"}", s.path, ErrScriptEnded, len(s.replies))
 	}
 	raw := s.replies[s.next]
 	s.next++

@@ -56,7 +56,7 @@ func TestScript(t *testing.T) {
 		}
 	}
 	_, err = m.Reply(t.Context(), ask, nil)
-	if !errors.Is(err, ErrScriptEnded) || !strings.Contains(err.Error(), "7 replies") {
+	if !errors.Is(err, ErrScriptEnded) || !strings.Contains(err.Error(), "it holds 7,") {
 		t.Errorf("got %v, want that the script held 7 replies", err)
 	}
 }
