@@ -163,7 +163,7 @@ func (s batchSum) table(results []batchResult, took time.Duration) string {
 // line is a result for whoever follows the batch.
 func (r batchResult) line() string {
 	o := r.Outcome
-	text := fmt.Sprintf("%s: %s, %d steps, %.1f s", r.ID, o.Stop, o.Steps, o.Seconds)
+	text := fmt.Sprintf("%s: %s, %s, %.1f s", r.ID, o.Stop, counted(o.Steps, "step"), o.Seconds)
 	if !r.Solved {
 		text += ": " + reasonOf(reported{Outcome: o, Failed: r.Failed})
 	}

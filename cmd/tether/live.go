@@ -24,8 +24,10 @@ type live struct {
 	color  bool
 	utf8   bool
 
-	cost []string // of the reply that is about to be shown, the longest form first
-	spin *spinner // nil: nothing is waited for
+	cost   []string // of the reply that is about to be shown, the longest form first
+	stdin  string   // of the step that is shown
+	judged string   // how the check of this step ended: passed, failed; empty: there was none
+	spin   *spinner // nil: nothing is waited for
 }
 
 // A look is how a person wants the view: the flags --plain and --color.
@@ -154,11 +156,7 @@ func (l *live) show(e harness.Event) {
 		l.step(e)
 		l.wait("running")
 	case harness.EventObservation:
-		// A person is not asked for the next command.
-		l.block(strings.TrimSuffix(e.Output, e.Next), "      ", dim, 8)
-		if e.Seconds >= 1 { // less is not worth a line
-			l.line(span{code: dim, text: fmt.Sprintf("      (%.1f s)", e.Seconds)})
-		}
+		l.observed(e)
 	case harness.EventWarning:
 		l.line(span{text: "    "}, span{code: red, text: "! "}, span{text: e.Output})
 		if waited != nil { // what was waited for is waited for still
@@ -174,6 +172,9 @@ func (l *live) show(e harness.Event) {
 func costs(e harness.Event) []string {
 	seconds := fmt.Sprintf("%.1f s", e.Seconds)
 	if e.Prompt+e.Tokens == 0 { // a script, or a server that does not count
+		if e.Seconds < 0.05 {
+			return nil
+		}
 		return []string{seconds, ""}
 	}
 	if !e.CacheTold { // of what is not known there is nothing to say
@@ -205,11 +206,13 @@ func (l *live) step(e harness.Event) {
 		}
 	}
 	l.line(span{code: dim, text: number}, span{code: bold, text: l.cut(first, left-len(cost))}, span{code: dim, text: cost, whole: true})
-	l.block(more, "      ", bold, 6)
-	l.block(e.Stdin, "    < ", dim, 6)
+	l.block(more, "      ", bold, 6, false)
+	l.block(e.Stdin, "    < ", dim, 6, false)
+	l.stdin, l.judged = e.Stdin, ""
 }
 
-// gate prints how a check ended, in a word as well as in a colour.
+// gate prints how a check ended, in a word as well as in a colour, and what it said if
+// it failed.
 func (l *live) gate(e harness.Event) {
 	code, word := green, "gate passed"
 	switch {
@@ -221,11 +224,15 @@ func (l *live) gate(e harness.Event) {
 		code, word = red, "gate passed, and what it is made of was changed: "+list(e.Changed, 4)
 	}
 	l.line(span{text: "    "}, span{code: code, text: word}, span{text: ": " + e.Cmd}, span{code: dim, text: fmt.Sprintf("  (%.1f s)", e.Seconds), whole: true})
+	if l.judged = "passed"; e.Status != 0 {
+		l.judged = "failed"
+		l.block(e.Output, "      ", dim, 8, false)
+	}
 }
 
 // block prints n lines of text behind indent: the first ones, and the last ones,
-// in which commands say how they ended.
-func (l *live) block(text, indent, code string, n int) {
+// in which commands say how they ended. The line that says that it failed is red.
+func (l *live) block(text, indent, code string, n int, failed bool) {
 	text = strings.Trim(text, "\n")
 	if text == "" {
 		return
@@ -235,7 +242,11 @@ func (l *live) block(text, indent, code string, n int) {
 		word := l.dots() + fmt.Sprintf(" %d more lines", gone)
 		lines = slices.Concat(lines[:n/2], []string{word}, lines[len(lines)-n+n/2:])
 	}
-	for _, line := range lines {
+	for i, line := range lines {
+		if failed && tellsFailure(lines, i) {
+			l.line(span{code: red, text: indent + line})
+			continue
+		}
 		l.line(span{code: code, text: indent + line})
 	}
 }
@@ -264,6 +275,10 @@ func (l *live) cut(s string, n int) string {
 func (l *live) wrapped(text string) string {
 	var b strings.Builder
 	width := l.width()
+	indent := "        " // below what stands behind "tether: "
+	if width < 40 {
+		indent = "  "
+	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -274,8 +289,8 @@ func (l *live) wrapped(text string) string {
 			switch {
 			case at == 0:
 			case at+1+n > width:
-				b.WriteString("\n        ") // below what stands behind "tether: "
-				at = 8
+				b.WriteString("\n" + indent)
+				at = len(indent)
 			default:
 				b.WriteByte(' ')
 				at++

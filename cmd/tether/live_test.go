@@ -353,3 +353,30 @@ func TestColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveColours: red leads the eye to what failed and green to what passed, in words
+// that say so without.
+func TestLiveColours(t *testing.T) {
+	replies := `{"cmd":"read nope.txt"}
+{"cmd":"sh echo a; echo b; exit 3"}
+{"cmd":"done No."}
+{"cmd":"write it","stdin":"x"}
+{"cmd":"done Yes."}
+`
+	p := startOn(t, 80, replies, nil, "--verify", "test -f it", "Look")
+	var raw bytes.Buffer
+	p.raw = &raw
+	p.end(0)
+	for _, want := range []string{
+		"\x1b[31m      error: nope.txt: there is no such file\x1b[0m",
+		"\x1b[2m      b\x1b[0m\r\n\x1b[31m      The command failed with exit status 3.\x1b[0m",
+		"\x1b[31mgate failed (status 1)\x1b[0m: test -f it",
+		"\x1b[32mgate passed\x1b[0m: test -f it",
+		"tether: \x1b[32mdone\x1b[0m: 5 steps",
+		"tether: \x1b[32mgate passed\x1b[0m: test -f it",
+	} {
+		if !strings.Contains(raw.String(), want) {
+			t.Errorf("%q is not on the terminal:\n%q", want, raw.String())
+		}
+	}
+}

@@ -134,7 +134,7 @@ func (l listed) print(w io.Writer) error {
 	case l.Stop != "" && string(l.Stop) != l.State:
 		state += " (" + string(l.Stop) + ")"
 	}
-	_, err := fmt.Fprintf(w, "%s  %-24s %4s %3d steps  %-7s  %s\n", l.Session, state, age(time.Duration(l.Age)*time.Second), l.Steps, gateState(l.Gates), oneLine(l.Task, 60))
+	_, err := fmt.Fprintf(w, "%s  %-24s %4s %9s  %-7s  %s\n", l.Session, state, age(time.Duration(l.Age)*time.Second), counted(l.Steps, "step"), gateState(l.Gates), oneLine(l.Task, 60))
 	return err
 }
 

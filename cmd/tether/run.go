@@ -193,6 +193,9 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 			fmt.Fprintln(p.Out, printable(out.Report))
 		}
 		fmt.Fprintln(p.Err, f.told(out))
+		if line := goOn(out, f.dir); line != "" {
+			fmt.Fprintln(p.Err, "tether: go on with:", printable(line))
+		}
 		if out.Stop == harness.Waiting {
 			fmt.Fprintf(p.Err, "tether: answer with: tether send %s TEXT\n", out.Session)
 		}
@@ -209,10 +212,10 @@ func (f *runFlags) report(p *program, out harness.Outcome, err error) error {
 // lastLine sums a run up for a person.
 func lastLine(o harness.Outcome) string {
 	if o.Model == "" && o.Error == "" {
-		return fmt.Sprintf("tether: %d by hand, exit status %d, sandbox %s", o.Steps, o.Exit, confines(o.Sandbox, o.Network))
+		return fmt.Sprintf("tether: %s by hand, exit status %d, sandbox %s", counted(o.Steps, "command"), o.Exit, confines(o.Sandbox, o.Network))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "tether: %s: %d steps, %.1f s, %s, sandbox %s", endings[o.Stop], o.Steps, o.Seconds, tokensLine(o), confines(o.Sandbox, o.Network))
+	fmt.Fprintf(&b, "tether: %s: %s, %.1f s, %s, sandbox %s", endings[o.Stop], counted(o.Steps, "step"), o.Seconds, tokensLine(o), confines(o.Sandbox, o.Network))
 	if len(o.Changed) > 0 {
 		fmt.Fprintf(&b, "\ntether: changed: %s", list(o.Changed, 8))
 	}

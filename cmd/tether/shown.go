@@ -74,7 +74,7 @@ func (s *shown) told(out harness.Outcome) string {
 	}
 	said := printable(lastLine(out))
 	if s.view != nil {
-		said = s.view.wrapped(said)
+		said = s.view.ended(s.view.wrapped(said), out.Stop)
 	}
 	return said
 }
