@@ -23,7 +23,7 @@ type UnreachableError struct {
 
 // Error names the address, the cause and the command that mends it.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("no model server at %s: %v; start one: %s", e.URL, e.Cause, e.Repair)
+	return fmt.Sprintf("no model server at %s: %v\nstart one: %s", e.URL, e.Cause, e.Repair)
 }
 
 // Unwrap returns the cause.

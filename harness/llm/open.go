@@ -16,9 +16,18 @@ const forms = "name a model as ollama/NAME, llama/NAME@URL, openai/NAME, anthrop
 const how = "get one: tether models get qwen2.5-coder-1.5b\n" +
 	"or start a server that has one: ollama serve, or llama-server -m MODEL.gguf --jinja"
 
+// addressOf has the variable with the address of the server, for each form of name
+// that holds none.
+var addressOf = map[string]string{"ollama": "OLLAMA_HOST", "openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+
 // open opens the model by the form of its name.
 func open(ctx context.Context, c Config) (*Model, error) {
 	scheme, name, _ := strings.Cut(c.Model, "/")
+	if variable := addressOf[scheme]; variable != "" {
+		if short, address, ok := strings.Cut(name, "@http"); ok { // sent to another server it would be a surprise
+			return nil, &ConfigError{c.Model, fmt.Sprintf("an address is no part of this name\nset it beside the name: %s=http%s, and --model %s/%s", variable, address, scheme, short)}
+		}
+	}
 	switch {
 	case c.Model == "":
 		return discover(ctx, c)

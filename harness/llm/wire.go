@@ -103,8 +103,14 @@ func get(ctx context.Context, rt http.RoundTripper, method, url, key string, bod
 }
 
 // why takes the wrapping of net/http off an error: the address is told
-// apart from it.
+// apart from it, and who was asked for a name does not help.
 func why(err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New(dns.Err)
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		return call.Err
+	}
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return op.Err
@@ -124,7 +130,7 @@ func noServer(addr string, err error, repair string) *UnreachableError {
 // serverGone is noServer for who is inside a container, or not.
 func serverGone(addr string, err error, repair string, inside bool) *UnreachableError {
 	if u, e := url.Parse(addr); e == nil && local(u.Hostname()) && inside {
-		repair += " (inside a container this address is the container itself: give the host's, for example host.docker.internal)"
+		repair += "\ninside a container this address is the container itself: give the host's, for example host.docker.internal"
 	}
 	return &UnreachableError{URL: addr, Cause: why(err), Repair: repair}
 }
