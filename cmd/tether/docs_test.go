@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,8 +55,17 @@ var pages = map[string]docPage{
 	"bench.md": {6, `-- ws/tasks.jsonl --
 {"id":"greeting","prompt":"Write hello into greeting.txt.","setup":"true","verify":"grep -q hello greeting.txt"}
 `, strings.Repeat(`{"cmd":"done"}`+"\n", 40), false},
-	"start.md": {13, "-- ws/go.mod --\n-- ws/log.txt --\nerror\n-- ws/task.txt --\nLook.\n", "", false},
+	"start.md":     {13, "-- ws/go.mod --\n-- ws/log.txt --\nerror\n-- ws/task.txt --\nLook.\n", "", false},
+	"sessions.md":  {0, "", "", false},
+	"../README.md": {5, "-- ws/go.mod --\nmodule a\n-- ws/a.go --\npackage a\n-- ws/Makefile --\ntest:\n\ttest -f go.mod\n", "", false},
 }
+
+// tabled is how many lines the tables of commands of a page have, at least.
+var tabled = map[string]int{"sessions.md": 8, "../README.md": 12}
+
+// beside are the first words of commands of the README that are not tether's: nobody
+// can run them here.
+var beside = []string{"make", "ollama", "cd", "llama-server"}
 
 // TestDocs runs the commands of each of the pages, one after the other, and reads
 // its settings.
@@ -65,14 +75,26 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// hasTarget: make knows what a page says that it makes.
+func hasTarget(t *testing.T, target string) {
+	t.Helper()
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _, _ := strings.Cut(target, " "); !strings.Contains(string(text), "\n"+name+":") {
+		t.Errorf("there is no make %s", name)
+	}
+}
+
 func (d docPage) run(t *testing.T, name string) {
 	page, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var script strings.Builder
-	script.WriteString("env TETHER_MODEL=$M\n")
-	n, settings := 0, ""
+	script.WriteString("env TETHER_MODEL=$M\nenv TASK=Look.\n")
+	n, forms, settings := 0, 0, ""
 	for _, m := range fences.FindAllStringSubmatch(string(page), -1) {
 		if m[1] == "json" {
 			continue
@@ -86,20 +108,32 @@ func (d docPage) run(t *testing.T, name string) {
 			continue
 		}
 		for line := range strings.Lines(m[2]) {
+			if m := formLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil && !strings.HasPrefix(m[2], "#") {
+				checkForm(t, name, m[1], m[2])
+				forms++
+				continue
+			}
 			command, _, _ := strings.Cut(line, "#")
 			command = strings.TrimSpace(command)
-			if command == "" {
+			first, rest, _ := strings.Cut(command, " ")
+			if first == "make" {
+				hasTarget(t, rest)
+			}
+			if command == "" || name == "../README.md" && slices.Contains(beside, first) {
 				continue
 			}
 			if !strings.HasPrefix(command, "tether ") {
 				t.Errorf("a command that is not tether's: %s", command)
 			}
+			if model, ok := strings.CutPrefix(command, "tether models get "); ok { // a gigabyte: it is only looked up
+				command = "tether models list | grep \"^" + model + " \""
+			}
 			n++
 			fmt.Fprintf(&script, "status %d sh -c '%s'\n", docsStatus[command], strings.ReplaceAll(command, "'", "''"))
 		}
 	}
-	if n < d.least {
-		t.Errorf("%d commands, want the page to have %d or more", n, d.least)
+	if n < d.least || forms < tabled[name] {
+		t.Errorf("%d commands and %d forms, want the page to have %d and %d or more", n, forms, d.least, tabled[name])
 	}
 	script.WriteString("-- model.jsonl --\n" + cmp.Or(d.model, `{"cmd":"done"}`) + "\n" + d.files)
 	if d.obeyed {
