@@ -29,6 +29,14 @@ func runEdit(ctx context.Context, env *Env, args []string) error {
 	if name := env.patched(); len(args) == 0 && name != "" {
 		args = []string{name}
 	}
+	if len(args) == 1 && !env.there(args[0]) && beginsPatch(args[0], env.Stdin) && env.patched() == args[0] {
+		return runWrite(ctx, env, args) // it makes the file
+	}
+	if args = env.unranged(env.unquoted(args)); len(args) == 3 && env.Stdin == "" {
+		if _, ok := parseSpan(args[1]); ok { // the new line in quotes on the line
+			env.Stdin, args = ended(args[2]), args[:2]
+		}
+	}
 	t, err := env.target(args)
 	if err != nil {
 		return err
@@ -230,13 +238,18 @@ func widen(s span, m match) (from, to int) {
 	return min(s.from, m.from), max(s.to+max(0, m.shift), m.to)
 }
 
-// patched is the one file that a patch in stdin changes, if it is there.
+// patched is the one file that a patch in stdin changes, if it is there, or makes.
 func (e *Env) patched() string {
 	if hasBlock(e.Stdin) || !isPatch(e.Stdin) {
 		return ""
 	}
 	sections, err := parsePatch(e.Stdin)
-	if err != nil || len(sections) != 1 || sections[0].kind != patchUpdate {
+	switch {
+	case err != nil || len(sections) != 1:
+		return ""
+	case sections[0].kind == patchAdd:
+		return sections[0].name
+	case sections[0].kind != patchUpdate:
 		return ""
 	}
 	return e.fileName(sections[0].name)

@@ -81,7 +81,7 @@ const (
 func (e *Env) rel(name string) (string, error) {
 	rel, err := e.Box.Files().Rel(e.Dir, name)
 	if errors.Is(err, sandbox.ErrOutside) {
-		return "", failed(e.can("find"), "%s is outside the workspace; give a path inside it", name)
+		return "", failed(e.elsewhere(name), "%s is outside the workspace; give a path inside it", name)
 	}
 	if err != nil {
 		return "", failed(e.can("find"), "%s: %v", name, err)
@@ -125,10 +125,14 @@ func (e *Env) fileError(name string, err error) error {
 		return failed(e.can("head -c 2000 "+Quote(name)), "%s is huge (%s), too large to show", name, size(large.Size))
 	case errors.As(err, &odd) && odd.Kind == "folder":
 		return failed(e.can("read "+Quote(name)), "%s is a folder, not a file", name)
+	case errors.As(err, &odd) && odd.Kind == "link":
+		return failed(e.can("ls -l "+Quote(name)), "%s is a link; give the file that it leads to", name)
 	case errors.As(err, &odd):
 		return failed(e.can("find"), "%s is a %s, not a file", name, odd.Kind)
 	case errors.As(err, &guarded):
 		return &Error{Status: Denied, Msg: fmt.Sprintf("%s is protected: %s", name, guarded.Reason)}
+	case errors.Is(err, fs.ErrNotExist) && e.isLink(name):
+		return failed(e.can("find"), "%s is a link to a file that is not there", name)
 	case errors.Is(err, fs.ErrNotExist):
 		return failed(e.elsewhere(name), "%s: there is no such file", name)
 	case errors.Is(err, fs.ErrPermission):
@@ -146,7 +150,11 @@ func (e *Env) fileError(name string, err error) error {
 // else one that lists the files.
 func (e *Env) elsewhere(name string) string {
 	found, _ := e.findFiles(".", func(p string, d fs.DirEntry) bool { return !d.IsDir() && path.Base(p) == path.Base(name) })
-	if len(found) == 1 && e.shell.command("read") != nil {
+	rel, _ := e.Box.Files().Rel(e.Dir, name)
+	switch {
+	case len(found) == 1 && found[0] == rel: // it is there, and cannot be read
+		return e.can("find")
+	case len(found) == 1 && e.shell.command("read") != nil:
 		return "read " + Quote(e.shown(found[0]))
 	}
 	return e.can("find")

@@ -77,6 +77,9 @@ func runFind(_ context.Context, env *Env, args []string) error {
 		if i == maxLines && !env.piped {
 			break
 		}
+		if !env.piped {
+			p = inLine(p)
+		}
 		fmt.Fprintln(env.Out, p)
 	}
 	return f.end(env, len(found))

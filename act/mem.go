@@ -39,13 +39,31 @@ var verbs = map[string]func(context.Context, *Env, []string) error{
 	"search": memSearch, "recall": memRecall, "remember": memRemember, "forget": memForget, "pin": memPin,
 }
 
+// memVerbs are words that models take for a verb of mem.
+var memVerbs = map[string]string{
+	"add": "remember", "save": "remember", "store": "remember", "note": "remember", "write": "remember",
+	"find": "search", "grep": "search", "query": "search", "delete": "forget", "remove": "forget", "rm": "forget",
+}
+
+// memHint is the line that was meant by words that begin with no verb of mem.
+func (e *Env) memHint(args []string) string {
+	if len(args) < 2 || memVerbs[args[0]] == "" || strings.Contains(e.typed, "\n") {
+		return "mem recall"
+	}
+	verb, text := memVerbs[args[0]], strings.TrimSpace(Quote(args[1])+" "+e.typed)
+	if first := strings.Fields(args[1]); verb == "remember" && e.typed == "" && len(first) > 0 {
+		text = noteKey(first[0]) + " " + text
+	}
+	return "mem " + verb + " " + text
+}
+
 func runMem(ctx context.Context, env *Env, args []string) error {
 	verb, ok := memSearch, false
 	if len(args) > 0 {
 		verb, ok = verbs[args[0]]
 	}
 	if !ok {
-		return misuse("mem recall", "mem needs one of: search, recall, remember, forget, pin")
+		return misuse(env.memHint(args), "mem needs one of: search, recall, remember, forget, pin")
 	}
 	if env.Memory == nil {
 		return failed("", "there is no memory in this session")

@@ -27,7 +27,15 @@ var readCommand = &Command{
 }
 
 func runRead(_ context.Context, env *Env, args []string) error {
-	names, part, err := readArgs(env, args)
+	if len(args) == 0 && env.fed {
+		env.Say("That is what the command before it printed.")
+		_, err := io.WriteString(env.Out, env.Stdin)
+		return err
+	}
+	if name := env.fileName(strings.TrimSpace(env.Stdin)); len(args) == 0 && name != "" {
+		args = []string{name}
+	}
+	names, part, err := readArgs(env, env.unranged(env.unquoted(args)))
 	if err != nil {
 		return err
 	}
@@ -56,7 +64,7 @@ const allOf = "That is all of "
 
 var (
 	spanForm   = regexp.MustCompile(`^L?(\d+)(?:[:,-]L?(\d+|\$|end)?)?$`)
-	namedRange = regexp.MustCompile(`^(.+):(\d+)[:-](\d+)$`)
+	namedRange = regexp.MustCompile(`^(.+?):(\d+)(?:[:-](\d+))?$`)
 )
 
 // A span is a range of lines, both ends included. To 0 is the end of the file.
@@ -89,12 +97,15 @@ func parseSpan(word string) (span, bool) {
 	return span{max(from, 1), to}, true
 }
 
-// readArgs tells files from ranges: "FILE A:B", "FILE:A:B", "FILE A B", "F1 F2".
+// readArgs tells files from ranges: "FILE A:B", "FILE A B", "A:B FILE", "F1 F2".
 func readArgs(env *Env, args []string) (names []string, s *span, err error) {
 	for _, a := range args {
 		r, isSpan := parseSpan(a)
+		if m := spanForm.FindStringSubmatch(a); m != nil && !isSpan {
+			r, isSpan = parseSpan(m[2] + ":" + m[1]) // from the end to the beginning
+		}
 		switch {
-		case isSpan && len(names) > 0 && s == nil:
+		case isSpan && s == nil && (len(names) > 0 || len(args) > 1 && !env.there(a)):
 			s = &r
 		case isSpan && s != nil && s.to == s.from && r.to >= s.from:
 			s.to = r.to
@@ -104,11 +115,6 @@ func readArgs(env *Env, args []string) (names []string, s *span, err error) {
 	}
 	if len(names) == 0 {
 		return nil, nil, misuse(env.can("read ."), "which file? usage: %s", env.cmd.usage())
-	}
-	if m := namedRange.FindStringSubmatch(names[0]); m != nil && s == nil {
-		if r, ok := parseSpan(m[2] + ":" + m[3]); ok {
-			return []string{m[1]}, &r, nil
-		}
 	}
 	return names, s, nil
 }
@@ -206,7 +212,7 @@ func listFolder(env *Env, rel string) error {
 		switch {
 		case isHidden(e.Name()):
 		case shown < maxLines:
-			fmt.Fprintln(env.Out, entryName(e))
+			fmt.Fprintln(env.Out, inLine(entryName(e)))
 			fallthrough
 		default:
 			shown++

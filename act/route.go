@@ -44,6 +44,11 @@ func (s *Shell) route(line, stdin string) (plan, error) {
 		line = c.Quote(line)
 		pieces, err = scan(line)
 	}
+	if c != nil {
+		if p, ok := c.below(line, stdin); ok {
+			return p, nil
+		}
+	}
 	switch {
 	case c == nil || slices.Contains(shells, name):
 		return s.routeShell(line, pieces, err), nil
@@ -52,7 +57,11 @@ func (s *Shell) route(line, stdin string) (plan, error) {
 	case err != nil && c.Program && s.command("sh") != nil:
 		return plan{head: line}, nil
 	case err != nil:
-		return plan{cmd: c, head: line, words: strings.Fields(line)[1:]}, nil
+		words := strings.Fields(line)[1:]
+		for i, w := range words {
+			words[i] = strings.Trim(w, `"'`) // a quote without its other half
+		}
+		return plan{cmd: c, head: line, words: words}, nil
 	default:
 		return s.routeBuiltin(c, line, pieces)
 	}
@@ -72,6 +81,12 @@ func (s *Shell) routeBuiltin(c *Command, line string, pieces []piece) (plan, err
 		} else {
 			break
 		}
+	}
+	if i < len(pieces) && slices.Contains([]string{"(", ")", ";;"}, pieces[i].op) {
+		if c.Program && s.command("sh") != nil {
+			return plan{head: line}, nil
+		}
+		return plan{}, misuse(called(line, pieces), "no %s can stand there; usage: %s", pieces[i].op, c.usage())
 	}
 	args, err := values(line, words)
 	if err != nil {
@@ -196,9 +211,11 @@ func (s *Shell) textEnd(line, stdin string, pieces []piece, n int) int {
 	for i := n; i < len(pieces); i++ {
 		direct := i == n
 		switch op := pieces[i].op; {
+		case op == "\n" && direct && strings.TrimSpace(line[pieces[i].end:]) == strings.TrimSpace(stdin):
+			return len(pieces) // the text is on the line and in stdin
 		case (op == "<<" || op == "<<<") && direct:
 			return i
-		case op == "<" && direct && i+2 <= len(pieces) && s.isFile(line, pieces[i+1]):
+		case op == "<" && direct && i+2 <= len(pieces) && s.isFile(line, pieces[i+1]), op == "<" && direct && namesFile(line, pieces[i+1:]):
 			return i
 		case op == "\n" && direct && stdin == "", strings.ContainsAny(op, "<>()"), op == "":
 			continue
@@ -215,6 +232,14 @@ func quotedAlone(line string, pieces []piece) bool {
 	return len(pieces) == 3 && strings.ContainsAny(line[pieces[0].start:pieces[0].start+1], `'"`) &&
 		isList(pieces[1].op) && pieces[2].op == "" && !strings.ContainsAny(line[pieces[2].start:pieces[2].end], `'"`)
 }
+
+// namesFile reports whether pieces are one word that is the name of a file, there
+// or not.
+func namesFile(line string, pieces []piece) bool {
+	return len(pieces) == 1 && pieces[0].op == "" && fileWord.MatchString(line[pieces[0].start:pieces[0].end])
+}
+
+var fileWord = regexp.MustCompile(`^[\w./-]*\w\.\w{1,5}$`)
 
 func (s *Shell) isFile(line string, p piece) bool {
 	word, err := unquote(line[p.start:p.end])
@@ -332,61 +357,4 @@ func (p *plan) join(line string, at piece) {
 	if p.rest == "" {
 		p.op = ""
 	}
-}
-
-var heredocStart = regexp.MustCompile(`^<<(-?)[ \t]*(?:'(\w+)'|"(\w+)"|(\\?)(\w+))([^\n]*)\n`)
-
-// heredoc takes the text of a here-document. Without its closing word it goes to
-// the end, as in bash. What stands behind << on its line comes after the text.
-func (p *plan) heredoc(tail string) {
-	p.rest = ""
-	m := heredocStart.FindStringSubmatch(tail)
-	if m == nil {
-		return
-	}
-	body, after := cutHeredoc(tail[len(m[0]):], m[2]+m[3]+m[5], m[1] != "")
-	if m[2]+m[3]+m[4] == "" { // not quoted: a shell takes the backslash off what it would expand
-		body = strings.NewReplacer("\\$", "$", "\\`", "`").Replace(body)
-	}
-	p.stdin = &body
-	next := strings.TrimSpace(m[6] + "\n" + strings.TrimLeft(after, "\n"))
-	pieces, _ := scan(next)
-	for len(pieces) > 0 {
-		n := p.redirect(next, pieces)
-		if n == 0 {
-			break
-		}
-		pieces = pieces[1+n:]
-	}
-	switch {
-	case len(pieces) == 0:
-	case strings.TrimSpace(m[6]) == "":
-		p.op, p.rest = ";", strings.TrimSpace(after)
-	case pieces[0].op != "":
-		p.join(next, pieces[0])
-	}
-}
-
-// cutHeredoc cuts a text behind the line that is the closing word, or else at one
-// that is it but for blanks around it. With tabs, those at line starts are dropped.
-func cutHeredoc(text, word string, tabs bool) (body, after string) {
-	end, next := -1, 0
-	for at := 0; at < len(text); at = min(at+lineLength(text[at:])+1, len(text)) {
-		l := text[at : at+lineLength(text[at:])]
-		exact := l == word || tabs && strings.TrimLeft(l, "\t") == word
-		if exact || end < 0 && strings.TrimSpace(l) == word {
-			end, next = at, at+len(l)
-		}
-		if exact {
-			break
-		}
-	}
-	body = text
-	if end >= 0 {
-		body, after = text[:end], text[next:]
-	}
-	if tabs {
-		body = regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(body, "")
-	}
-	return body, after
 }

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -38,6 +37,9 @@ func (s *Shell) program(ctx context.Context, line, stdin string) part {
 	}
 	if pieces, _ := scan(line); sh != nil && (line == "sh" || strings.HasSuffix(line, "--help") && len(pieces) == 2 && name == "sh") {
 		return part{content: s.help(sh)}
+	}
+	if refused := s.keys(line, stdin); refused != nil {
+		return refusal(refused)
 	}
 	return s.execute(ctx, line, stdin)
 }
@@ -228,7 +230,7 @@ func (s *Shell) changes(changed []string, output string) []string {
 		if folder {
 			name += "/"
 		}
-		if _, err := s.Env.Box.Files().Stat(rel); errors.Is(err, fs.ErrNotExist) { // a link that leads out is there
+		if !s.Env.listed(rel) {
 			gone = append(gone, name)
 		} else {
 			names = append(names, name)
@@ -300,6 +302,9 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 		}
 		if name := s.buried(pieces, line); name != "" && o.Status == NotFound {
 			return fmt.Sprintf("error: %s is no program; it can begin a line or stand behind &&, ;, ||, |\ntry: %s --help", name, name)
+		}
+		if m := bashRead.FindStringSubmatch(o.Output); m != nil && s.Env.fileName(m[1]) != "" {
+			return "error: in a loop, behind if or a variable, read is a word of the shell; cat shows a file there\ntry: " + shellRead.ReplaceAllString(line, "cat ")
 		}
 		return failure(line, o.Status, silent)
 	case pipe && silent:

@@ -149,7 +149,11 @@ func (s *Shell) line(ctx context.Context, line string, in input, depth int) part
 		return refusal(misuse("", "the line joins too many commands"))
 	}
 	p, err := s.route(line, in.text)
-	if err != nil {
+	var mine *Error
+	switch {
+	case errors.As(err, &mine):
+		return refusal(mine)
+	case err != nil:
 		return refusal(misuse("", "%v; put text that needs quotes in stdin", err))
 	}
 	first := s.first(ctx, &p, line, in)
@@ -211,6 +215,9 @@ func (s *Shell) redirected(ctx context.Context, p plan, first part) part {
 	if first.err != nil || first.status != OK && !p.cmd.Program {
 		return first // a file that could not be read leaves the other one as it is
 	}
+	if m := plainRedirect.FindStringSubmatch(p.into); m != nil && m[1] != ">>" && first.content == "" && slices.Contains(p.words, m[2]) {
+		return refusal(failed(s.Env.can("read "+m[2]), "%s is read and written at once, and it would be empty; it was left as it is", m[2]))
+	}
 	line := "cat " + p.into
 	if s.command("sh") == nil {
 		m := plainRedirect.FindStringSubmatch(p.into)
@@ -270,7 +277,7 @@ func (s *Shell) builtin(ctx context.Context, p *plan, in input) part {
 	if !c.Raw {
 		var bad string
 		if flags, args, bad = c.parseFlags(p.words); bad != "" {
-			return s.unknownFlag(c, args, bad)
+			return s.unknownFlag(p, args, bad)
 		}
 	}
 	env := s.Env
@@ -328,15 +335,22 @@ func unquoteText(text string) string {
 }
 
 // unknownFlag refuses a flag, or leaves the line to the program that has it.
-func (s *Shell) unknownFlag(c *Command, args []string, bad string) part {
+func (s *Shell) unknownFlag(p *plan, args []string, bad string) part {
+	c := p.cmd
 	if c.Program && s.command("sh") != nil {
 		return part{err: errProgram}
 	}
 	hint := c.Name + " --help"
-	if len(args) > 0 {
+	switch name := s.Env.fileName(bad); {
+	case name != "":
+		hint = c.Name + " ./" + Quote(name)
+	case len(args) > 0:
 		hint = c.Name
 		for _, a := range args {
 			hint += " " + Quote(a)
+		}
+		if !strings.Contains(p.text, "\n") {
+			hint = strings.TrimSpace(hint + " " + flagKey.ReplaceAllString(p.text, ""))
 		}
 	}
 	return refusal(misuse(hint, "%s has no flag %s; usage: %s", c.Name, bad, c.usage()))

@@ -164,18 +164,17 @@ var bomb = func() []byte {
 	return b.Bytes()
 }()
 
-// A page without an end, and a server that says nothing, cost the time of one call
-// and no more; an end of the run is not taken for one.
+// A page without an end, and a server that says nothing, are cut off when their time
+// is over, which is 300 ms here; an end of the run is not taken for that.
 func TestWebTime(t *testing.T) {
 	s := newSite(t, t.TempDir())
 	box, web := s.web(t, t.TempDir(), sandbox.NetHost)
 	web.Wait = 300 * time.Millisecond
 	shell := NewShell(Env{Box: box, Web: web}, Builtins())
 	for path, want := range map[string]int{"silent": TimedOut, "drip": OK} {
-		began := time.Now()
 		r := shell.Do(context.Background(), "web fetch http://docs.example/"+path, "")
-		if took := time.Since(began); r.Status != want || took > forever {
-			t.Errorf("%s: status %d after %v:\n%s", path, r.Status, took, clip(r.Output, maxEcho))
+		if r.Status != want {
+			t.Errorf("%s: status %d:\n%s", path, r.Status, clip(r.Output, maxEcho))
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -273,9 +272,8 @@ func TestHTMLText(t *testing.T) {
 	}
 }
 
-// hostile are pages that are made to be slow or deep; what comes of them is bounded.
-func hostile() []string {
-	const size = 256 << 10
+// hostile are pages of some size that are made to be slow or deep.
+func hostile(size int) []string {
 	var pages []string
 	for _, unit := range []string{
 		"<div>", "<ul>", "<ul><li>", "<ol><li>a", "<table>", "<table><tr><td>", "<td>", "<a href=x>", "<a href='/", "<b ", "<", "</", "<!--", "<![CDATA[", "&", "&amp", "&#",
@@ -286,23 +284,29 @@ func hostile() []string {
 	return append(pages, "<p "+strings.Repeat("a=b ", size/4)+">x", "<a href='"+strings.Repeat("y", size)+"'>x</a>")
 }
 
-// forever is what no page takes on any machine, and what grows with the square of its
-// size does: the slowest takes 20 ms on a quiet one.
-const forever = 30 * time.Second
-
+// TestHostilePages: the work that a page makes keeps pace with its size, and what comes
+// of it is bounded.
 func TestHostilePages(t *testing.T) {
+	const size = 64 << 10
 	base, _ := url.Parse("https://docs.example/")
-	for _, page := range hostile() {
-		began := time.Now()
-		text := htmlText(page, base, webPiped)
-		if took := time.Since(began); took > forever || len(text) > 5<<20 {
-			t.Errorf("%.12q without an end took %v for %d bytes", page, took, len(text))
+	small, large := hostile(size), hostile(4*size)
+	for i, page := range small {
+		most := 0
+		times := growth(func(n int) {
+			if n > size {
+				most = len(htmlText(large[i], base, webPiped))
+			} else {
+				htmlText(page, base, webPiped)
+			}
+		}, size)
+		if times >= steep || most > 5<<20 {
+			t.Errorf("four times %.12q without an end are %.1f times the work, and %d bytes", page, times, most)
 		}
 	}
 }
 
-// FuzzHTMLText: any bytes become text in bounded time, and the text has nothing in
-// it that is not to be seen.
+// FuzzHTMLText: any bytes become text that is not much longer, and has nothing in it
+// that is not to be seen.
 func FuzzHTMLText(f *testing.F) {
 	for _, seed := range []string{
 		"<title>a</title><h1>b</h1><ul><li>c<ol><li>d</ol></ul>", "<table><tr><td>a<td>b<tr><td><ul><li>c</table>", "<a href=/x>y</a><pre>\n a\n</pre>",
@@ -313,11 +317,7 @@ func FuzzHTMLText(f *testing.F) {
 	f.Add([]byte("caf\xe9"), "text/html; charset=latin1")
 	base, _ := url.Parse("https://docs.example/a/")
 	f.Fuzz(func(t *testing.T, data []byte, header string) {
-		began := time.Now()
 		text := htmlText(decoded(data, header), base, 4096)
-		if took := time.Since(began); took > forever {
-			t.Errorf("%d bytes took %v", len(data), took)
-		}
 		if len(text) > 4096+20*len(data)+maxLink*maxLinks || strings.ContainsAny(text, "\x00\x1b\u200b\u202e") {
 			t.Errorf("%q", clip(text, maxEcho))
 		}

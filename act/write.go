@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -37,7 +38,10 @@ func (e *Env) target(args []string) (target, error) {
 		return target{}, misuse(cmp.Or(e.meant(), e.cmd.Name+" --help"), "which file? usage: %s", e.cmd.usage())
 	}
 	t := target{name: args[0]}
-	var err error
+	err := e.keyed(t.name)
+	if err != nil {
+		return t, err
+	}
 	if t.rel, err = e.rel(t.name); err != nil {
 		return t, err
 	}
@@ -60,10 +64,25 @@ func (e *Env) target(args []string) (target, error) {
 	return t, nil
 }
 
+// emptyNames are files that are mostly empty. Of any other one the text was
+// forgotten.
+var emptyNames = []string{"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"}
+
+// touching is the line that makes an empty file, and the folder for it.
+func touching(name string) string {
+	if dir := path.Dir(name); dir != "." {
+		return "mkdir -p " + Quote(dir) + " && touch " + Quote(name)
+	}
+	return "touch " + Quote(name)
+}
+
 func runWrite(ctx context.Context, env *Env, args []string) error {
 	t, err := env.target(args)
 	if err != nil {
 		return err
+	}
+	if env.Stdin == "" && t.made && slices.Contains(emptyNames, path.Base(t.name)) {
+		return misuse(cmp.Or(env.can(touching(t.name)), "write --help"), "there is no text for %s; touch makes an empty file", t.name)
 	}
 	if env.Stdin == "" {
 		return misuse("write --help", "there is no text for %s; put the whole of it in stdin", t.name)
