@@ -95,6 +95,9 @@ func (c *Command) parseFlags(words []string) (flags map[string]string, rest []st
 		if w == "--" {
 			return flags, append(rest, words[i+1:]...), bad
 		}
+		if w[0:min(1, len(w))] == "[" && slices.Contains(strings.Fields(c.Args), w) {
+			continue // copied from the usage line: an argument that may be left out
+		}
 		if len(w) < 2 || w[0] != '-' {
 			rest = append(rest, w)
 			continue

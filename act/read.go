@@ -113,6 +113,9 @@ func readArgs(env *Env, args []string) (names []string, s *span, err error) {
 			names = append(names, env.paths(a)...)
 		}
 	}
+	if name := env.fileName(strings.TrimSpace(env.Stdin)); len(names) == 0 && name != "" {
+		names = []string{name}
+	}
 	if len(names) == 0 {
 		return nil, nil, misuse(env.can("read ."), "which file? usage: %s", env.cmd.usage())
 	}

@@ -63,8 +63,9 @@ func (s *Shell) execute(ctx context.Context, line, stdin string) part {
 // runs runs cmd in the sandbox and says what came of it. line is how the model
 // wrote it.
 func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin string) part {
-	if stdin != "" {
-		cmd.Stdin = strings.NewReader(stdin)
+	text, named := s.fed(line, stdin)
+	if text != "" {
+		cmd.Stdin = strings.NewReader(text)
 	}
 	files := s.Env.Box.Files()
 	before, modes := files.Snapshot(ctx), s.modes()
@@ -94,6 +95,9 @@ func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin 
 	}
 	if word != "" {
 		p.said = append(p.said, word)
+	}
+	if named != "" {
+		p.said = append(p.said, fmt.Sprintf("It read %s, the file that stdin named.", named))
 	}
 	if name := s.misplaced(line, stdin, changed); name != "" && s.command("write") != nil {
 		p.said = append(p.said, fmt.Sprintf("The program read the text in stdin; %s was not changed by it. To change it: write %s", name, Quote(name)))
@@ -157,12 +161,35 @@ func (s *Shell) misplaced(line, stdin string, changed []string) string {
 			continue
 		}
 		old, err := s.Env.Box.Files().ReadFile(rel, maxSaid)
-		if err == nil && string(old) != stdin && rewrites(parseDocument(old).lines, splitLines(stdin)) {
+		if err == nil && string(old) != stdin && (deaf(rel, old) || rewrites(parseDocument(old).lines, splitLines(stdin))) {
 			return s.Env.shown(rel)
 		}
 	}
 	return ""
 }
+
+// fed is what a program reads. A filter that was given the name of a file, and
+// nothing else, as its text was meant to read the file: its name is named.
+func (s *Shell) fed(line, stdin string) (text, named string) {
+	name := s.Env.fileName(strings.TrimSpace(stdin))
+	if pieces, _ := scan(line); name == "" || !slices.Contains(filters, firstWord(line)) || strings.ContainsAny(line, "|<>&;") || s.names(pieces, line) {
+		return stdin, ""
+	}
+	data, err := s.Env.Box.Files().ReadFile(name, maxShown)
+	if err != nil {
+		return stdin, ""
+	}
+	return string(data), name
+}
+
+// deaf reports whether a file is a program that does not read its input: text
+// given to it was meant for the file.
+func deaf(rel string, source []byte) bool {
+	return slices.Contains([]string{".py", ".js", ".sh", ".rb", ".pl", ".go"}, path.Ext(rel)) && !hears.Match(source)
+}
+
+// hears finds what a program says that reads its input, in the common languages.
+var hears = regexp.MustCompile(`(?i)stdin|input|read|<>|cat\b|/dev/fd/0`)
 
 func inRoot(dir string) bool { return dir == "" || dir == "." }
 
@@ -311,6 +338,8 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 		return "The last command of the pipe succeeded; nothing was printed."
 	case pipe:
 		return "The last command of the pipe succeeded."
+	case silent && !changed && len(pieces) > 0 && slices.Contains(filters, firstWord(line)) && !s.names(pieces, line):
+		return succeeded + " and printed nothing: it was given no file to read."
 	case silent && !changed:
 		return succeeded + " and printed nothing."
 	case !changed:
@@ -331,6 +360,20 @@ func (s *Shell) buried(pieces []piece, line string) string {
 		begins = p.op != "" && !strings.ContainsAny(p.op, "<>") || begins && slices.Contains(keywords, word)
 	}
 	return ""
+}
+
+// filters are programs that read the files on their line, or else their input.
+var filters = []string{"awk", "cat", "cut", "grep", "head", "sed", "sort", "tail", "tr", "uniq", "wc"}
+
+// names reports whether a file or a folder stands on a line.
+func (s *Shell) names(pieces []piece, line string) bool {
+	return slices.ContainsFunc(pieces[1:], func(p piece) bool {
+		rel, err := s.Env.Box.Files().Rel(s.Env.Dir, strings.Trim(line[p.start:p.end], "'\""))
+		if err == nil {
+			_, err = s.Env.Box.Files().Stat(rel)
+		}
+		return err == nil && p.op == ""
+	})
 }
 
 // succeeded begins the sentence on a program that did.

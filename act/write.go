@@ -219,7 +219,7 @@ func (e *Env) save(ctx context.Context, t target, doc document, changed span) er
 	if line := doc.text(); t.made && e.isCommand(line) && e.can("true") != "" {
 		e.Say("That is text, it was not run. To run it and keep its output: %s > %s", line, Quote(t.name))
 	}
-	if t.made && strings.HasPrefix(doc.text(), "#!") && e.can("chmod") != "" {
+	if t.made && (strings.HasPrefix(doc.text(), "#!") || path.Ext(t.rel) == ".sh") && e.can("chmod") != "" {
 		e.Say("To be able to run it: chmod +x %s", Quote(t.name))
 	}
 	return nil

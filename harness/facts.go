@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -98,8 +99,20 @@ func (r *run) concerned(text string) string {
 	var b strings.Builder
 	for _, name := range append(r.small(slices.DeleteFunc(named(text), func(n string) bool { return slices.Contains(changed, n) })), changed...) {
 		if text, err := r.Shell.Env.Box.Files().ReadFile(name, maxBytes); err == nil {
-			fmt.Fprintf(&b, "%s is now:\n%s\n", name, strings.TrimRight(string(text), "\n"))
+			fmt.Fprintf(&b, "%s is now%s:\n%s\n", name, r.inert(name, text), strings.TrimRight(string(text), "\n"))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// inert tells of a script that cannot be started: a model that sees the right text
+// looks for the fault in it.
+func (r *run) inert(name string, text []byte) string {
+	if path.Ext(name) != ".sh" && !strings.HasPrefix(string(text), "#!") || !slices.Contains(r.Shell.Names(), "sh") {
+		return ""
+	}
+	if info, err := r.Shell.Env.Box.Files().Stat(name); err != nil || info.Mode()&0o111 != 0 {
+		return ""
+	}
+	return ", not executable (chmod +x " + act.Quote(name) + ")"
 }

@@ -29,7 +29,7 @@ func (m mixer) Reply(_ context.Context, r window.Request, _ func(string)) (windo
 	}
 	n := int(sum.Sum64() >> 1)
 	tokens := window.Size(r.Messages) * 10 / (27 + n%9)
-	if holds := 4600 - int(m.seed%3)*300; tokens > holds {
+	if holds := 3600 - int(m.seed%3)*300; tokens > holds {
 		return window.Reply{Overflow: holds}, errOverflow
 	}
 	reply := window.Reply{Sent: fmt.Sprint(n), Shape: []string{"tools", "schema done", "schema"}[m.seed%3], Model: "mixer"}

@@ -29,6 +29,8 @@ type run struct {
 	status  int             // of the newest act by hand
 	used    int             // percent of the window that the newest request filled
 	misfit  bool            // the newest act was a done whose report does not fit
+	touched bool            // something was changed
+	made    string          // the newest line that has printed something and changed nothing
 	logErr  error           // of an effect that could not be recorded
 	unread  []string        // files about the project that cannot be shown, and why
 }
@@ -197,31 +199,9 @@ func (r *run) next() string { return obs(len(r.parts.Turns) + 1) }
 
 func obs(n int) string { return fmt.Sprintf("obs_%d", n) }
 
-// maxIdle is how many calls may change nothing before the model is asked to act.
-// Of the solved small tasks none looked around more than three times in a row.
-const maxIdle = 4
-
-// note adds the turn of call and the line that asks for the next step. Only
-// where done could be right does it name done: a small model takes the offer.
+// note adds the turn of call and the line that asks for the next step.
 func (r *run) note(call window.Call, res act.Result) {
-	next, data := "next", window.Values(nil)
-	switch {
-	case r.misfit:
-		next = "next_form"
-	case r.failed:
-		next, data = "next_gate", window.Values{"Shown": window.If(r.shown)}
-	case res.Broken:
-		next = "next_broken"
-	case res.Status != act.OK:
-		next = "next_failed"
-	case r.broke && aside(call):
-		next = "next_aside"
-	case r.broke:
-		next = "next_broke"
-	case r.guard.Idle() >= maxIdle:
-		next = "next_idle"
-	}
-	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: window.Text(next, data)}, r.turned(res))
+	r.add(window.Turn{Call: call, Output: res.Output, Status: res.Status, Next: r.hint(call, res)}, r.turned(res))
 }
 
 // aside reports whether a call looks something up that is none of the files: what
@@ -265,7 +245,7 @@ func (r *run) repeated(call window.Call, text string) {
 	out := window.Text(text, window.Values{"Output": strings.TrimSpace(window.Excerpt(was.Output, 600, 300, 200, ""))})
 	r.tell(Event{Type: EventAct, N: r.steps, Cmd: call.Cmd, Stdin: call.Stdin})
 	r.tell(Event{Type: EventWarning, N: r.steps, Output: "the same call again, with nothing changed: not run"})
-	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: window.Text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "Done": window.If(!r.failed && !r.broke)})}, Turned{How: howRepeated})
+	r.add(window.Turn{Call: call, Output: out, Status: act.Failed, Next: r.other(was)}, Turned{How: howRepeated})
 }
 
 // add commits a turn to the log and to the window.

@@ -12,8 +12,42 @@ import (
 // an enum, and no pattern constrains the rest: llama.cpp does not escape a
 // pattern's characters for JSON, so that a quote would break the reply.
 func schema(commands []string) json.RawMessage {
-	return json.RawMessage(`{"type":"object","properties":{"cmd":{"type":"string","enum":` + compact(commands) +
-		`},"args":{"type":"string"},"stdin":{"type":"string"}},"required":["cmd","args","stdin"],"additionalProperties":false}`)
+	var texts, others []string
+	for _, c := range commands {
+		if has(takeText, c) {
+			texts = append(texts, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	switch {
+	case len(texts) == 0:
+		return json.RawMessage(callSchema(others, `{"type":"string"}`, ""))
+	case len(others) == 0:
+		return json.RawMessage(callSchema(texts, textSchema, `,"stdin"`))
+	}
+	return json.RawMessage(`{"anyOf":[` + callSchema(others, `{"type":"string"}`, "") + "," + callSchema(texts, textSchema, `,"stdin"`) + "]}")
+}
+
+// takeText are the commands that do nothing without text in stdin.
+var takeText = []string{"write", "append"}
+
+const textSchema = `{"type":"string","minLength":1}`
+
+// callSchema is the schema of a call of one of commands.
+func callSchema(commands []string, stdin, required string) string {
+	return `{"type":"object","properties":{"cmd":{"type":"string","enum":` + compact(commands) +
+		`},"args":{"type":"string"},"stdin":` + stdin + `},"required":["cmd","args"` + required + `],"additionalProperties":false}`
+}
+
+// unshelled takes sh off a line that begins with a command of tether: it is that
+// command that runs, and the history teaches its form.
+func unshelled(line string, commands []string) string {
+	rest, ok := strings.CutPrefix(line, "sh ")
+	if word := firstWord(rest); ok && has(commands, word) && has([]string{"read", "write", "append", "edit", "mem", "skill", "done", "help"}, word) {
+		return rest
+	}
+	return line
 }
 
 // words are the first words that the schema allows: what was granted, without
@@ -46,7 +80,7 @@ const (
 type object struct {
 	Cmd   string `json:"cmd"`
 	Args  string `json:"args"`
-	Stdin string `json:"stdin"`
+	Stdin string `json:"stdin,omitempty"`
 }
 
 // render writes call as the model would have: the history must look like what

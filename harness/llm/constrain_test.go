@@ -2,7 +2,9 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +25,47 @@ func TestRenderIsRead(t *testing.T) {
 			t.Errorf("%q is written as %s and read as %+v", c, render(c, granted), got)
 		}
 	}
-	if got, want := render(window.Call{Cmd: "go test ./..."}, granted), `{"cmd":"sh","args":"go test ./...","stdin":""}`; got != want {
+	if got, want := render(window.Call{Cmd: "go test ./..."}, granted), `{"cmd":"sh","args":"go test ./..."}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Text is asked of the commands that do nothing without, and of no other: what a
+// small model must write it writes, be it needed or not.
+func TestSchemaText(t *testing.T) {
+	type call struct {
+		Properties struct {
+			Cmd   struct{ Enum []string }
+			Stdin struct{ MinLength int }
+		}
+		Required []string
+	}
+	var both struct{ AnyOf []call }
+	if err := json.Unmarshal(schema([]string{"sh", "write", "append", "done"}), &both); err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintf("%+v", both.AnyOf)
+	if want := "[{Properties:{Cmd:{Enum:[sh done]} Stdin:{MinLength:0}} Required:[cmd args]} {Properties:{Cmd:{Enum:[write append]} Stdin:{MinLength:1}} Required:[cmd args stdin]}]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, granted := range [][]string{{"write"}, {"sh", "done"}} {
+		var one call
+		if err := json.Unmarshal(schema(granted), &one); err != nil || !slices.Equal(one.Properties.Cmd.Enum, granted) {
+			t.Errorf("%v: %v %+v", granted, err, one)
+		}
+	}
+}
+
+// A command of tether behind sh is that command; a program of that name, and what
+// was not granted, stay as they are.
+func TestUnshelled(t *testing.T) {
+	for line, want := range map[string]string{
+		"sh write a.txt": "write a.txt", "sh done": "done", "sh read a.go": "read a.go", "sh find . -delete": "sh find . -delete", "sh grep x": "sh grep x",
+		"sh ls": "sh ls", "sh": "sh", "write sh done": "write sh done", "sh edit a.go": "sh edit a.go",
+	} {
+		if got := unshelled(line, []string{"sh", "write", "done", "read", "find", "grep"}); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
 	}
 }
 
@@ -41,7 +82,7 @@ func TestFramingBytes(t *testing.T) {
 	if err := json.Unmarshal(s, &order); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(order.Required, " "); got != "cmd args stdin" {
+	if got := strings.Join(order.Required, " "); got != "cmd args" {
 		t.Errorf("required: %s", got)
 	}
 	if !strings.HasPrefix(string(order.Properties), `{"cmd":{"type":"string","enum":["sh","done"]},"args":`) {
@@ -117,7 +158,7 @@ func TestMissesConstrain(t *testing.T) {
 		}
 	}
 	last := f.chats()[4]
-	if !strings.Contains(last, `{\"cmd\":\"read\",\"args\":\"a.go\",\"stdin\":\"\"}`) || strings.Contains(last, "tool_calls") {
+	if !strings.Contains(last, `{\"cmd\":\"read\",\"args\":\"a.go\"}`) || strings.Contains(last, "tool_calls") {
 		t.Errorf("the history is not in the constrained form: %s", last)
 	}
 }

@@ -99,6 +99,11 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 	if p.form == constrained && rep.Recovered == dialectObject {
 		rep.Recovered = "" // the form that was asked for
 	}
+	for i := range rep.Calls {
+		if p.form == constrained {
+			rep.Calls[i].Cmd = unshelled(rep.Calls[i].Cmd, p.Commands)
+		}
+	}
 	if p.form == prose { // the whole text, whatever it looks like
 		rep.Text, rep.Miss, rep.Nudge = visible(strings.ToValidUTF8(raw.Content, "\uFFFD")), "", ""
 	}
