@@ -8,7 +8,6 @@
 package skills
 
 import (
-	"cmp"
 	"embed"
 	"io/fs"
 	"maps"
@@ -81,7 +80,11 @@ func Open(user string, workspace fs.FS) (*Library, error) {
 
 // List returns all skills by name.
 func (l *Library) List() []Skill {
-	return slices.SortedFunc(maps.Values(l.skills), func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	var all []Skill
+	for _, name := range slices.Sorted(maps.Keys(l.skills)) { // to sort skills themselves is 22 KB of code
+		all = append(all, l.skills[name])
+	}
+	return all
 }
 
 // Get returns the skill of that name.
@@ -100,11 +103,13 @@ const maxLine = 200
 // bytes, however many skills there are; "" for none. Where not all names fit,
 // those of the workspace come first, then the user's.
 func (l *Library) Line() string {
-	skills := l.List()
-	slices.SortStableFunc(skills, func(a, b Skill) int { return rank(a.Layer) - rank(b.Layer) })
-	names := make([]string, len(skills))
-	for i, s := range skills {
-		names[i] = s.Name
+	var names []string
+	for _, layer := range []string{LayerWorkspace, LayerUser, LayerBundled} {
+		for _, s := range l.List() {
+			if s.Layer == layer {
+				names = append(names, s.Name)
+			}
+		}
 	}
 	for n := len(names); n > 0; n-- {
 		if line := line(names, n); len(line) <= maxLine {
@@ -112,10 +117,6 @@ func (l *Library) Line() string {
 		}
 	}
 	return ""
-}
-
-func rank(layer string) int {
-	return slices.Index([]string{LayerWorkspace, LayerUser, LayerBundled}, layer)
 }
 
 // line is the catalogue with the first n names.
