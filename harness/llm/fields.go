@@ -222,6 +222,11 @@ func actCall(fields []field, commands []string, depth int) (c window.Call, bad v
 			path = f.value
 		}
 	}
+	if word := strings.TrimSpace(c.Cmd); has(commands, word) && hasNames[word] && strings.HasPrefix(strings.TrimSpace(args), "{") && depth < maxNest {
+		if inner, ok := readObject(args); ok && len(inner) > 0 { // the arguments of that command by name
+			return commandCall(word, append([]field{{"stdin", c.Stdin, kindString}}, inner...))
+		}
+	}
 	c.Cmd = line(c.Cmd, onceMore(c.Cmd, args))
 	if path != "" && has(commands, strings.TrimSpace(c.Cmd)) {
 		c.Cmd = line(c.Cmd, quote(path))
@@ -237,6 +242,10 @@ func onceMore(cmd, args string) string {
 	}
 	return args
 }
+
+// hasNames are the commands whose arguments other tools name. The report of a done
+// may be an object of its own.
+var hasNames = map[string]bool{"sh": true, "read": true, "write": true, "append": true, "edit": true, "grep": true, "find": true}
 
 // holdsText are the commands that take a file and the text for it.
 var holdsText = map[string]bool{"write": true, "append": true}
