@@ -1,10 +1,10 @@
 package harness_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"tether/harness"
 )
@@ -116,29 +116,25 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// forever is what none of these takes on any machine, and what grows without bounds
-// does: they take milliseconds on a quiet one.
-const forever = time.Minute
-
-// FuzzForm: any schema and any report are judged in bounded time.
+// FuzzForm: any schema and any report are judged, and what is taken is JSON.
 func FuzzForm(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, `{"a":"b"}`)
 	f.Add(`{"$ref":"#/allOf/0","allOf":[{"anyOf":[{"minLength":2},{"items":{"$ref":"#"}}]}]}`, `[["a"],[[]]]`)
 	f.Add(`{"$defs":{"n":{"oneOf":[{"items":{"$ref":"#/$defs/n"}},{"items":{"$ref":"#/$defs/n"}}]}},"$ref":"#/$defs/n"}`, strings.Repeat("[", 40)+strings.Repeat("]", 40))
 	f.Add(`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"properties":{"x":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}`, `{"x":{"x":{}}}`)
 	f.Fuzz(func(t *testing.T, schema, report string) {
-		began := time.Now()
-		if form, err := harness.ParseForm([]byte(schema)); err == nil {
-			form.Check(report)
+		form, err := harness.ParseForm([]byte(schema))
+		if err != nil {
+			return
 		}
-		if took := time.Since(began); took > forever {
-			t.Errorf("%v for %q", took, schema)
+		if text, wrong := form.Check(report); wrong == "" && !json.Valid([]byte(text)) {
+			t.Errorf("%q is taken by %q", text, schema)
 		}
 	})
 }
 
-// TestHostileForms: no schema and no report takes longer than a moment, and what is
-// taken is what was checked.
+// TestHostileForms: schemas and reports whose check would never end are refused, and
+// what is taken is what was checked.
 func TestHostileForms(t *testing.T) {
 	nest := func(n int, a, mid, b string) string { return strings.Repeat(a, n) + mid + strings.Repeat(b, n) }
 	twins := func(of string) string {
@@ -162,7 +158,6 @@ func TestHostileForms(t *testing.T) {
 		{"a name in two objects", `true`, `[{"a":1},{"a":{"a":["a","a"]}}]`, ""},
 		{"no number", `true`, `NaN`, "no JSON"},
 	} {
-		began := time.Now()
 		form, err := harness.ParseForm([]byte(c.schema))
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -170,9 +165,6 @@ func TestHostileForms(t *testing.T) {
 		_, wrong := form.Check(c.report)
 		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
 			t.Errorf("%s: %.300q, want %q", c.name, wrong, c.want)
-		}
-		if took := time.Since(began); took > forever {
-			t.Errorf("%s took %v", c.name, took)
 		}
 	}
 	if _, err := harness.ParseForm([]byte(chain + `"d40":{}}}`)); err == nil || !strings.Contains(err.Error(), "so often") {

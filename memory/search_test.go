@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -293,16 +292,12 @@ func FuzzSearch(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		began := time.Now()
 		for _, session := range []string{"a", ""} {
 			for _, h := range look(t, s, session, query, 5) {
 				if utf8.RuneCountInString(h.Snippet) > maxSnippet || !utf8.ValidString(h.Snippet) || strings.Contains(h.Snippet, "\n") {
 					t.Errorf("%q: snippet %q", query, h.Snippet)
 				}
 			}
-		}
-		if d := time.Since(began); d > 3*time.Second {
-			t.Errorf("%q: %v", query, d)
 		}
 	})
 }

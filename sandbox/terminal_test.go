@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestScreen(t *testing.T) {
@@ -69,21 +68,6 @@ func TestRecordings(t *testing.T) {
 		}
 		if got != string(want) {
 			t.Errorf("%s reads (go test -update writes it):\n%s", file, got)
-		}
-	}
-}
-
-// TestScreenIsLinear: no sequence makes a display slow or large.
-func TestScreenIsLinear(t *testing.T) {
-	for _, piece := range []string{"\x1b]", "\x1b[9999C.", "\x1b[99A", "\x1b[1K", "ab\r", "a\b", "\n\x1b[9A", "\x1b[2J\x1b[Hx", "\x1b[J\n", "\r1\x1b[K", "\x1bP"} {
-		s := strings.Repeat(piece, 2*keep/len(piece))
-		began := time.Now()
-		got := clean(s)
-		if d := time.Since(began); d > 30*time.Second { // 2 to 10 ms on a quiet machine; the square is minutes on any
-			t.Errorf("%q takes %v", piece, d)
-		}
-		if len(got) > 2*len(s) {
-			t.Errorf("%q: %d bytes of %d", piece, len(got), len(s))
 		}
 	}
 }

@@ -222,10 +222,9 @@ func (p provider) testCancel(t *testing.T) {
 	hang.hang = true
 	m, f := p.open(t, nil, hang)
 	ctx, cancel := context.WithCancel(t.Context())
-	began := time.Now()
-	_, err := m.Reply(ctx, ask, func(string) { cancel() })
-	if !errors.Is(err, context.Canceled) || time.Since(began) > time.Second {
-		t.Errorf("got %v after %v, want the context's error within 1 s", err, time.Since(began))
+	_, err := m.Reply(ctx, ask, func(string) { cancel() }) // without that the server would never end it
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
 	}
 	f.left(t) // the server sees that the client went away
 }

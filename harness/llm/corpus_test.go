@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	window "tether/context"
 )
@@ -91,24 +90,5 @@ func TestMissOf(t *testing.T) {
 	}
 	if n < 100 {
 		t.Errorf("only %d misses in the corpus", n)
-	}
-}
-
-// TestReadBounded: a message that is made to be slow is read in a time that
-// grows as it does. It takes some 20 ms, and under the race detector ten times that.
-func TestReadBounded(t *testing.T) {
-	const size = 16 << 10
-	for _, unit := range []string{
-		"{", "[", "{\"", "{\"a\n", "<function=x>", "<tool_call>{\"", "<tool_call>\n", "```\n", "```json\n{\n", "act(\n", "act(\"\n", "act('''\"\n", "read('''\n",
-		"<think>", "<think>\n{\"cmd\":\"ls\"}\n", "</think>", "<act ", "<act cmd=\"", "<act>\n<cmd>", "call:act{", "<|channel|>", "<|channel|>analysis<|message|>",
-		"<|channel|>commentary to=act<|message|>{", "[TOOL_CALLS]", "[TOOL_CALLS]act[ARGS]{\"", "Action: act\n", "{\"cmd\":\"ls\"}\n", "{\"cmd\":\"\n", "User:\n", "'", "\"", "\\", "\x00", "\xff", " ", "\n",
-		"<tool_call>act\n<arg_key>", "<invoke name=\"act\">", "<parameter=cmd>", "/*", "//\n", "[\"a\",", "[act(",
-	} {
-		began := time.Now()
-		Read(Raw{Content: strings.Repeat(unit, size/len(unit)), Finish: "stop"}, granted)
-		Read(Raw{ToolCalls: []RawCall{{toolName, strings.Repeat(unit, size/len(unit))}}}, granted)
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("16 KiB of %q took %v", unit, took)
-		}
 	}
 }
