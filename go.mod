@@ -33,7 +33,7 @@ require (
 	// Whether somebody sits at a terminal, and how wide it is.
 	golang.org/x/term v0.48.0
 
-	// Tables of the charsets with one byte a character, for pages that are not in UTF-8.
+	// Tests only: the tables of charsets that those of act are compared with.
 	golang.org/x/text v0.43.0
 
 	// Tests only: the archive format of the transcripts.

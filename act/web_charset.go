@@ -9,21 +9,18 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
 )
 
-// charsets are those with one byte a character that pages still have, by the
-// labels of the Encoding Standard without hyphens. The large ones of East Asia
-// would be 0.6 MB of tables for one page in a thousand.
-var charsets = map[string]*charmap.Charmap{
-	"windows1250": charmap.Windows1250, "windows1251": charmap.Windows1251, "windows1252": charmap.Windows1252,
-	"windows1253": charmap.Windows1253, "windows1254": charmap.Windows1254, "windows1255": charmap.Windows1255,
-	"windows1256": charmap.Windows1256, "windows1257": charmap.Windows1257, "windows1258": charmap.Windows1258,
-	"iso88592": charmap.ISO8859_2, "iso88595": charmap.ISO8859_5, "iso88597": charmap.ISO8859_7, "iso88598": charmap.ISO8859_8,
-	"iso885915": charmap.ISO8859_15, "koi8r": charmap.KOI8R, "koi8u": charmap.KOI8U, "ibm866": charmap.CodePage866,
-	"iso88591": charmap.Windows1252, "latin1": charmap.Windows1252, "usascii": charmap.Windows1252, "ascii": charmap.Windows1252,
-	"iso88599": charmap.Windows1254, "cp1251": charmap.Windows1251, "cp1252": charmap.Windows1252,
+// charsets are the tables by each of their labels. The large ones of East Asia would
+// be 0.6 MB for one page in a thousand.
+func charsets(tables [][2]string) map[string][]rune {
+	all := map[string][]rune{}
+	for _, t := range tables {
+		for label := range strings.FieldsSeq(t[0]) {
+			all[label] = []rune(t[1])
+		}
+	}
+	return all
 }
 
 // metaCharset matches where HTML and XML name their charset.
@@ -46,16 +43,20 @@ func decoded(data []byte, header string) string {
 	if validUTF8(data) || label == "utf8" {
 		return strings.ToValidUTF8(string(data), "\uFFFD")
 	}
-	m := charsets[label]
+	m := upper[label]
 	if m == nil && label == "" {
-		m = charmap.Windows1252 // what is left where nothing is told
+		m = upper["windows1252"] // what is left where nothing is told
 	}
 	if m == nil {
 		return strings.ToValidUTF8(string(data), "\uFFFD")
 	}
 	var b strings.Builder
 	for _, c := range data {
-		b.WriteRune(m.DecodeByte(c))
+		if c < utf8.RuneSelf {
+			b.WriteByte(c)
+		} else {
+			b.WriteRune(m[c-utf8.RuneSelf])
+		}
 	}
 	return b.String()
 }
