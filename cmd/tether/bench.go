@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -45,6 +46,7 @@ type benchFlags struct {
 	keep, resume, rows    string
 	markdownFile, svgFile string
 	json, live            bool
+	limit                 time.Duration
 }
 
 func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
@@ -61,6 +63,7 @@ func (f *benchFlags) declareBench(fs *pflag.FlagSet) {
 	fs.StringVar(&f.rows, "rows", "", "measure nothing: print the table, and write the plot, of the rows in this file")
 	fs.BoolVar(&f.live, "live", false, "tasks: show the steps")
 	fs.IntSliceVar(&f.sizes, "sizes", []int{256, 1024, 4096}, "speed: sizes of the prompts in tokens")
+	fs.DurationVar(&f.limit, "timeout", speedLimit, "speed: time for one model; what does not fit into it is left out")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object a row")
 	fs.StringVar(&f.markdownFile, "markdown", "", "write the table to this file too")
 	fs.StringVar(&f.svgFile, "svg", "", "write the table as a plot to this file")
@@ -138,14 +141,18 @@ func (c Config) commandNames() ([]string, error) {
 	return names, nil
 }
 
-// publish prints a table, and writes it and its plot to the files that the flags
-// name. With --json the rows have been printed.
+// publish prints a table, and keeps it. With --json the rows have been printed.
 func (f *benchFlags) publish(p *program, table string, plot plot) error {
 	if !f.json {
 		if _, err := p.Out.Write([]byte(table)); err != nil {
 			return err
 		}
 	}
+	return f.keepTable(table, plot)
+}
+
+// keepTable writes a table and its plot to the files that the flags name.
+func (f *benchFlags) keepTable(table string, plot plot) error {
 	for file, text := range map[string]string{f.markdownFile: table, f.svgFile: plot.svg()} {
 		if file == "" {
 			continue

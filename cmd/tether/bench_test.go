@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	window "tether/context"
 )
@@ -81,6 +82,8 @@ type countingServer struct {
 	mu   sync.Mutex
 	last []string
 	held bool // it keeps prompts
+	mute bool // and does not say so
+	most int  // words above which there is never an answer; 0: none
 }
 
 func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -103,13 +106,21 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, m := range req.Messages {
 		words = append(words, strings.Fields(m.Content)...)
 	}
+	if s.most > 0 && len(words) > s.most {
+		<-r.Context().Done()
+		return
+	}
 	same := 0
 	for s.held && same < len(words)-1 && same < len(s.last) && s.last[same] == words[same] {
 		same++
 	}
 	s.last = words
+	details := fmt.Sprintf(`,"prompt_tokens_details":{"cached_tokens":%d}`, same)
+	if s.mute {
+		details = ""
+	}
 	fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"and so on\"}}]}\n\n")
-	fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":48,\"prompt_tokens_details\":{\"cached_tokens\":%d}}}\n\ndata: [DONE]\n\n", len(words), same)
+	fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":48%s}}\n\ndata: [DONE]\n\n", len(words), details)
 }
 
 // TestBenchSpeed: a server that keeps what it has read is told from one that
@@ -117,7 +128,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestBenchSpeed(t *testing.T) {
 	for _, held := range []bool{true, false} {
 		srv := httptest.NewServer(&countingServer{held: held})
-		rows := speedRows(t, srv.URL)
+		rows, _ := speedRows(t, srv.URL, "--sizes", "128,512")
 		srv.Close()
 		if len(rows) != 2 {
 			t.Fatalf("%d rows, want 2", len(rows))
@@ -137,12 +148,43 @@ func TestBenchSpeed(t *testing.T) {
 	}
 }
 
-// speedRows are the rows of bench speed against the server at url.
-func speedRows(t *testing.T, url string) []speedRow {
+// TestBenchSpeedHasAnEnd: a size for which the time is too short is left out with a
+// word, and the rows of the smaller ones are there.
+func TestBenchSpeedHasAnEnd(t *testing.T) {
+	srv := httptest.NewServer(&countingServer{held: true, mute: true, most: 200})
+	defer srv.Close()
+	rows, said := speedRows(t, srv.URL, "--timeout", "500ms", "--sizes", "512,128")
+	if len(rows) != 1 || rows[0].Size != 128 || rows[0].told() {
+		t.Errorf("got %+v, want the smaller size, and nothing of the cache", rows)
+	}
+	if want := "no time for 512 tokens and more (500ms"; !strings.Contains(said, want) {
+		t.Errorf("got %q, want %q", said, want)
+	}
+	if line := rows[0].line(); strings.Contains(line, "cached") || !strings.HasSuffix(line, "not told |\n") && !strings.HasSuffix(line, "by the time |\n") {
+		t.Errorf("the row is %q", line)
+	}
+	// 4,000 tokens at 100 a second, and 3 times 48 at 16: what is held is read once.
+	for _, c := range []struct {
+		row  speedRow
+		want time.Duration
+	}{
+		{speedRow{}, 0},
+		{speedRow{Prompt: 100, Prefill: 100, Decode: 16, Again: speedCache{Cached: 99}, Tail: speedCache{Cached: 90}}, 57 * time.Second},
+		{speedRow{Prompt: 100, Prefill: 100, Decode: 16, CacheTold: true}, 137 * time.Second},
+	} {
+		if got := c.row.needs(4000, 1); got != c.want {
+			t.Errorf("%+v: got %s, want %s", c.row, got, c.want)
+		}
+	}
+}
+
+// speedRows are the rows of bench speed against the server at url, and what it said
+// beside them.
+func speedRows(t *testing.T, url string, args ...string) ([]speedRow, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	p := &program{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: benchHome(t.TempDir())}
-	if status := p.main(context.Background(), []string{"bench", "speed", "-m", "llama/@" + url, "--sizes", "128,512", "--json"}); status != 0 {
+	if status := p.main(context.Background(), append([]string{"bench", "speed", "-m", "llama/@" + url, "--json"}, args...)); status != 0 {
 		t.Fatalf("status %d\n%s", status, errs.String())
 	}
 	var rows []speedRow
@@ -153,7 +195,7 @@ func speedRows(t *testing.T, url string) []speedRow {
 		}
 		rows = append(rows, r)
 	}
-	return rows
+	return rows, errs.String()
 }
 
 // benchHome is an environment in which everything of tether's is in dir.

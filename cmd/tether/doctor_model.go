@@ -136,16 +136,15 @@ const (
 func (d *diagnosis) speedProbe(ctx context.Context) check {
 	c := check{Name: "speed", Repair: "a smaller model, or one with fewer bits: tether models list"}
 	began := time.Now()
-	f := benchFlags{sizes: []int{speedTokens}, runs: 1}
-	rows, err := f.speedOf(ctx, d.p, d.conf)
-	if err != nil || len(rows) == 0 {
+	b := speedBench{benchFlags: &benchFlags{sizes: []int{speedTokens}, runs: 1, limit: speedLimit}, p: d.p, view: &live{}, quiet: true}
+	if err := b.model(ctx, d.conf); err != nil || len(b.rows) == 0 {
 		c.Found = "not measured"
 		if err != nil {
 			c.Found += ": " + firstLine(err.Error())
 		}
 		return c
 	}
-	r := rows[0]
+	r := b.rows[0]
 	c.OK = r.Prefill >= slowRead && r.Decode >= slowWrite
 	c.Found = fmt.Sprintf("reads %.0f tokens a second, writes %.1f (%.1f s)", r.Prefill, r.Decode, time.Since(began).Seconds())
 	return c
