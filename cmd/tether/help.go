@@ -138,7 +138,7 @@ Commands that the model runs see none of them.
 `
 
 const exitCodes = `  0  done, every gate passed
-  1  error inside tether; another process has the session
+  1  error inside tether; a result not written; another process has the session
   2  usage
   3  a gate failed, could not run, or is made of files that were changed
   4  out of steps, time or tokens
