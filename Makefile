@@ -7,8 +7,9 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# What ships is static and small. No model server needs HTTP/2, which is 0.4 MB.
-SHIPPED = -trimpath -ldflags "-s -w" -tags nethttpomithttp2
+# What ships is static and small. No model server needs HTTP/2, which is 0.4 MB, and
+# functions that begin at every 16 bytes instead of 32 are 0.15 MB less.
+SHIPPED = -trimpath -ldflags "-s -w -funcalign=16" -tags nethttpomithttp2
 
 .PHONY: build release demo test check lint ollama robust kills install clean
 

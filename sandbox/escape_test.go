@@ -204,7 +204,7 @@ func newLab(t *testing.T) *lab {
 // build makes the product itself, as make does, so that what was compiled for it is used again.
 func (l *lab) build(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "nethttpomithttp2", "-o", l.tether, "tether/cmd/tether")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-tags", "nethttpomithttp2", "-o", l.tether, "tether/cmd/tether")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -30,7 +30,7 @@ const (
 func build(tb testing.TB) string {
 	tb.Helper()
 	bin := filepath.Join(tb.TempDir(), "tether")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "nethttpomithttp2", "-o", bin, ".")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-tags", "nethttpomithttp2", "-o", bin, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build: %v\n%s", err, out)
