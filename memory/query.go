@@ -2,6 +2,7 @@ package memory
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,7 +104,7 @@ func every(terms []weighed) string { return join(terms, " AND ") }
 // ones among them the order is worse than that of all words.
 func rare(terms []weighed, budget int) (match string, sum int) {
 	terms = slices.Clone(terms)
-	slices.SortStableFunc(terms, func(a, b weighed) int { return a.count - b.count })
+	sort.SliceStable(terms, func(i, j int) bool { return terms[i].count < terms[j].count })
 	some := 0
 	for some < len(terms) && (some == 0 || sum+terms[some].count <= budget) {
 		sum += terms[some].count

@@ -1,12 +1,11 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"math"
-	"slices"
+	"sort"
 )
 
 // A Hit is a passage that Search found.
@@ -281,7 +280,7 @@ func (q *search) take(rows *sql.Rows, terms int) (all []candidate, err error) {
 // add makes hits of the best candidates. Each is compared with its event: an
 // index that is not that of the log is made again.
 func (q *search) add(ctx context.Context, all []candidate) error {
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score }) // slices.SortStableFunc is 7 KB of code for each type
 	for _, c := range all {
 		of := [2]string{c.Session, c.ID}
 		if len(q.hits) == q.limit || q.of[of] == perSource {

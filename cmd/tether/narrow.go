@@ -91,9 +91,9 @@ func (w widening) String() string { return fmt.Sprintf("%s: %s instead of %s", w
 // widenings lists what c allows beyond user.
 func widenings(user, c Config) []widening {
 	var all []widening
-	add := func(wider bool, key string, from, to any, never bool) {
+	add := func(wider bool, key, from, to string, never bool) {
 		if wider {
-			all = append(all, widening{key, fmt.Sprint(from), fmt.Sprint(to), never})
+			all = append(all, widening{key, from, to, never})
 		}
 	}
 	more := func(key string, from, to int64) { // 0 is no limit
@@ -116,7 +116,7 @@ func widenings(user, c Config) []widening {
 		if !had {
 			was.Run = "no such command"
 		}
-		add(fmt.Sprintf("%#v", was) != fmt.Sprintf("%#v", c.Command[name]), "command."+name, was.Run, c.Command[name].Run, false)
+		add(fmt.Sprintf("%#v", was) != fmt.Sprintf("%#v", c.Command[name]), "command."+name, fmt.Sprint(was.Run), fmt.Sprint(c.Command[name].Run), false)
 	}
 	for _, d := range c.Dialect[:len(c.Dialect)-len(user.Dialect)] {
 		add(true, "dialect", "no "+d.Name, fmt.Sprintf("%s: %s … %s is run as %s", d.Name, d.Open, d.Close, d.Form), false)
@@ -126,11 +126,11 @@ func widenings(user, c Config) []widening {
 	}
 	add(c.Run.Schema != user.Run.Schema && (user.Run.Schema != "" || filepath.IsAbs(c.Run.Schema)), "run.schema", strconv.Quote(user.Run.Schema), strconv.Quote(c.Run.Schema), false)
 	add(c.Run.GateChange != user.Run.GateChange && c.Run.GateChange == harness.GateReports, "run.gate_change", user.Run.GateChange, c.Run.GateChange, false)
-	add(c.Run.Facts && !user.Run.Facts, "run.facts", user.Run.Facts, c.Run.Facts, false)
+	add(c.Run.Facts && !user.Run.Facts, "run.facts", "false", "true", false)
 	more("run.steps", int64(user.Run.Steps), int64(c.Run.Steps))
 	more("run.tokens", int64(user.Run.Tokens), int64(c.Run.Tokens))
-	add(user.Run.Time != 0 && (c.Run.Time == 0 || c.Run.Time > user.Run.Time), "run.time", durationOf(user.Run.Time), durationOf(c.Run.Time), false)
-	add(c.Sandbox.Timeout > user.Sandbox.Timeout || c.Sandbox.Timeout == 0, "sandbox.timeout", durationOf(user.Sandbox.Timeout), durationOf(c.Sandbox.Timeout), false)
+	add(user.Run.Time != 0 && (c.Run.Time == 0 || c.Run.Time > user.Run.Time), "run.time", durationOf(user.Run.Time).String(), durationOf(c.Run.Time).String(), false)
+	add(c.Sandbox.Timeout > user.Sandbox.Timeout || c.Sandbox.Timeout == 0, "sandbox.timeout", durationOf(user.Sandbox.Timeout).String(), durationOf(c.Sandbox.Timeout).String(), false)
 	more("sandbox.output", user.Sandbox.Output, c.Sandbox.Output)
 	more("sandbox.memory", user.Sandbox.Memory, c.Sandbox.Memory)
 	more("sandbox.growth", user.Sandbox.Growth, c.Sandbox.Growth)

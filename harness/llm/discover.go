@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,7 +50,7 @@ func discoverOllama(ctx context.Context, c Config) (*Model, error) {
 // largest that fits, else the smallest of all, and says why. all is not empty.
 func choose(all []offered) (name, why string) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b offered) int { return cmp.Compare(b.size, a.size) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].size > all[j].size })
 	fits := func(m offered) bool { return m.text && m.size <= largest }
 	of := "the only one there"
 	if len(all) > 1 {
@@ -102,7 +103,7 @@ func (o *ollama) offers(ctx context.Context) []offered {
 	for i, m := range list.Models {
 		all[i] = offered{name: cmp.Or(m.Name, m.Model), size: billions(m.Details.ParameterSize), text: true}
 	}
-	slices.SortStableFunc(all, func(a, b offered) int { return cmp.Compare(fitting(b.size), fitting(a.size)) })
+	sort.SliceStable(all, func(i, j int) bool { return fitting(all[i].size) > fitting(all[j].size) })
 	var wg sync.WaitGroup
 	for i := range all[:min(len(all), asked)] {
 		wg.Go(func() { o.describe(ctx, &all[i]) })
