@@ -48,6 +48,9 @@ func (r *run) verify(ctx context.Context, call window.Call, res act.Result) act.
 		return r.unfit(call, res, wrong)
 	}
 	r.outcome.Report, res.Report, r.amiss = report, report, ""
+	if r.doubts() {
+		return r.doubt(call, res)
+	}
 	for i, g := range r.Gates {
 		if names := r.tampered(g, true); len(names) > 0 {
 			return r.gateChanged(ctx, i, names, res)

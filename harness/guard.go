@@ -25,6 +25,7 @@ type Guard struct {
 	last   window.Call            // the newest call that was run
 	seen   map[window.Call]int    // calls since the last change, and how often
 	idle   int                    // calls since then
+	recent []step                 // the newest calls, at most maxSteps
 }
 
 // Ran tells the guard of a call that was run. changed says whether it changed
@@ -64,12 +65,20 @@ func same(call window.Call) window.Call {
 
 // Repeats says whether call was made before and nothing has changed since. It
 // is worth another sample of the model before it is answered.
-func (g *Guard) Repeats(call window.Call) bool { return g.seen[same(call)] > 0 && !g.polls(same(call)) }
+func (g *Guard) Repeats(call window.Call) bool {
+	return g.seen[same(call)] > 0 && !g.polls(same(call)) || g.cycles(same(call)) > 0
+}
 
 // Refuse says why call is not run: the name of a text of package window, or
 // empty when it is run. A refusal is a stall warning.
 func (g *Guard) Refuse(call window.Call) string {
 	call = same(call)
+	if period := g.cycles(call); period > 0 {
+		g.Warnings++
+		g.last = call
+		g.went(g.recent[len(g.recent)-period])
+		return "cycle"
+	}
 	n := g.seen[call]
 	if n == 0 || g.polls(call) || call != g.last && n < sameInAll && call.Cmd != "done" {
 		return "" // a done is judged by gates, and they see what they saw

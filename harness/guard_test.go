@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	window "tether/context"
@@ -155,5 +156,36 @@ func TestGuardLetsProgressBe(t *testing.T) {
 	}
 	if g.Warnings != 0 {
 		t.Errorf("%d warnings, want none", g.Warnings)
+	}
+}
+
+// TestGuardCycle: a letter is a call that changes a file and prints what it printed
+// before, one with a number a call that prints that. With ? it is refused.
+func TestGuardCycle(t *testing.T) {
+	for _, dialogue := range []string{
+		"a b a b a? b? a?",                // a file written in two ways by turns
+		"a b c a b c a? b? c?",            // and in three
+		"a b c d a b c d a?",              // and in four
+		"a b c d e a b c d e a b",         // a longer one is not looked for
+		"a b1 a b2 a b3 a b4",             // a test that says something else
+		"a b a c a b a d",                 // no order
+		"a b a b a? c a b",                // something else was done
+		"sleep_1 sleep_1 sleep_1 sleep_1", // what waits
+	} {
+		var g harness.Guard
+		for _, word := range strings.Fields(dialogue) {
+			word, refused := strings.CutSuffix(word, "?")
+			call := window.Call{Cmd: strings.ReplaceAll(strings.TrimRight(word, "12345"), "_", " ")}
+			if strings.HasPrefix(word, "sleep") {
+				call.Cmd = strings.ReplaceAll(word, "_", " ")
+			}
+			if got := g.Refuse(call) != ""; got != refused {
+				t.Errorf("%s: refused is %v at %s", dialogue, got, word)
+			}
+			if !refused {
+				g.Ran(call, true)
+				g.Printed(call, word)
+			}
+		}
 	}
 }

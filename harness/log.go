@@ -154,6 +154,7 @@ type Turned struct {
 const (
 	howMissed      = "missed"      // there was no call that could be run
 	howRepeated    = "repeated"    // the call was not run again
+	howDoubted     = "doubted"     // a done right after a failed command, which was questioned
 	howUnfit       = "unfit"       // a done whose report does not fit the schema
 	howInterrupted = "interrupted" // the call was begun, and nobody knows how it ended
 )

@@ -24,10 +24,12 @@ const maxIdle = 4
 func (r *run) hint(call window.Call, res act.Result) string {
 	r.product(call, res)
 	r.touched = r.touched || res.Changed
-	if file := r.missing(); file != "" && !r.misfit && !res.Changed && (res.Status == act.OK || r.failed) {
+	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed) {
 		return r.lacks(file, r.guard.Idle() > 1 || r.failed)
 	}
 	switch {
+	case r.questioned:
+		return ""
 	case r.misfit:
 		return window.Text("next_form", nil)
 	case r.failed && !r.shown:

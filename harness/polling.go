@@ -14,7 +14,9 @@ var awaits = regexp.MustCompile(`(?:^|[|;&({!]\s*|\b(?:do|then|while|until|sh|ti
 // Printed tells the guard what a call has printed. Of a line that waits for
 // something, another output than the last time is progress.
 func (g *Guard) Printed(call window.Call, output string) {
-	if call = same(call); !awaits.MatchString(call.Cmd) {
+	call = same(call)
+	g.went(fingerprint(call, output))
+	if !awaits.MatchString(call.Cmd) {
 		return
 	}
 	if g.prints == nil {

@@ -94,7 +94,7 @@ func TestSay(t *testing.T) {
 // what the model was told.
 func TestResumeNames(t *testing.T) {
 	p := newPlace(t, nil)
-	m := &tape{replies: calls("read .", "read odd.txt 1:3", "sh true", "done"), until: 1}
+	m := &tape{replies: calls("read .", "read odd.txt 1:3", "sh true", "done", "done"), until: 1}
 	if _, err := p.do(m); !errors.Is(err, errAway) {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestResumeNames(t *testing.T) {
 func TestResumeAfterAChange(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		p := newPlace(t, nil)
-		m := &tape{replies: calls("test -f right.txt", "test -f right.txt", "test -f right.txt", "done"), until: 1}
+		m := &tape{replies: calls("test -f right.txt", "test -f right.txt", "test -f right.txt", "done", "done"), until: 1}
 		if _, err := p.do(m); !errors.Is(err, errAway) {
 			t.Fatal(err)
 		}

@@ -18,21 +18,22 @@ import (
 type run struct {
 	*Agent
 	state
-	parts   window.Parts
-	outcome Outcome
-	started time.Time
-	spent   time.Duration   // by earlier runs of the session
-	changed func() []string // files that differ from the start of this run
-	before  []string        // files that earlier runs changed
-	tree    func() string   // is another one when files of the workspace have changed
-	took    time.Duration   // of the newest command
-	status  int             // of the newest act by hand
-	used    int             // percent of the window that the newest request filled
-	misfit  bool            // the newest act was a done whose report does not fit
-	touched bool            // something was changed
-	made    string          // the newest line that has printed something and changed nothing
-	logErr  error           // of an effect that could not be recorded
-	unread  []string        // files about the project that cannot be shown, and why
+	parts      window.Parts
+	outcome    Outcome
+	started    time.Time
+	spent      time.Duration   // by earlier runs of the session
+	changed    func() []string // files that differ from the start of this run
+	before     []string        // files that earlier runs changed
+	tree       func() string   // is another one when files of the workspace have changed
+	took       time.Duration   // of the newest command
+	status     int             // of the newest act by hand
+	used       int             // percent of the window that the newest request filled
+	misfit     bool            // the newest act was a done whose report does not fit
+	questioned bool            // the newest act was a done that was questioned
+	touched    bool            // something was changed
+	made       string          // the newest line that has printed something and changed nothing
+	logErr     error           // of an effect that could not be recorded
+	unread     []string        // files about the project that cannot be shown, and why
 }
 
 // begin checks that the task fits, and commits the set-up to the log. The run
@@ -180,7 +181,7 @@ func (r *run) act(ctx context.Context, call window.Call) act.Result {
 	if err := failpoint.Here("harness/intent"); err != nil {
 		return act.Result{Err: err}
 	}
-	r.Shell.Unready, r.misfit = r.failed, false
+	r.Shell.Unready, r.misfit, r.questioned = r.failed, false, false
 	began := time.Now()
 	// Where the model copied a marker that was shown broken, it means the whole one.
 	res := r.Shell.Do(ctx, window.Plain(call.Cmd), window.Plain(call.Stdin))
@@ -222,8 +223,11 @@ func (r *run) wait(call window.Call, res act.Result) Stop {
 // turned is what the log must know of a call that was run.
 func (r *run) turned(res act.Result) Turned {
 	how := ""
-	if r.misfit {
+	switch {
+	case r.misfit:
 		how = howUnfit
+	case r.questioned:
+		how = howDoubted
 	}
 	return Turned{How: how, MS: r.took.Milliseconds(), Changed: res.Changed, Done: res.Done, Report: res.Report, Gates: res.Gates, Recall: res.Recall, Pin: res.Pin}
 }

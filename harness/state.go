@@ -22,6 +22,8 @@ type state struct {
 	requests int
 	again    bool // the newest call was in vain: the next reply is sampled anew
 	broke    bool // a command has failed and nothing has changed since
+	slipped  int  // the status of the newest command that was no done
+	doubted  bool // a done was questioned
 	shown    bool // the newest failure of a gate showed a file
 	failed   bool // a gate has failed and nothing has changed since
 	tries    int  // of the gates
@@ -55,6 +57,9 @@ type answer struct {
 func (s *state) ran(call window.Call, changed bool, res act.Result) {
 	s.guard.Ran(call, changed)
 	s.guard.Printed(call, strings.ToValidUTF8(res.Output, "\uFFFD"))
+	if same(call).Cmd != "done" {
+		s.slipped = res.Status
+	}
 	switch {
 	case changed:
 		s.failed, s.broke = false, false
@@ -72,6 +77,7 @@ func (s *state) ran(call window.Call, changed bool, res act.Result) {
 func (s *state) told(used Count) {
 	s.guard, s.tries = Guard{}, 0
 	s.again, s.broke, s.failed, s.done = false, false, false, false
+	s.slipped, s.doubted = act.OK, false
 	s.base, s.basis = s.steps, used.Prompt+used.Output
 }
 
@@ -79,7 +85,7 @@ func (s *state) told(used Count) {
 // changed, and it may be run again.
 func (s *state) lost() {
 	s.guard.Forget()
-	s.again, s.broke, s.failed = false, false, false
+	s.again, s.broke, s.failed, s.slipped = false, false, false, act.OK
 }
 
 // replayed books a turn of the log. gate says that a gate failed in it: then
@@ -94,6 +100,10 @@ func (s *state) replayed(t window.Turn, d Turned, gate bool) {
 		s.guard.Refuse(t.Call)
 	case howInterrupted:
 		s.lost()
+	case howDoubted:
+		s.ran(t.Call, d.Changed, act.Result{})
+		s.again, s.report, s.amiss = false, d.Report, ""
+		s.doubt(t.Call)
 	case howUnfit:
 		s.ran(t.Call, d.Changed, act.Result{})
 		s.again, s.report = false, d.Report
