@@ -23,6 +23,12 @@ type plan struct {
 // line. Before any other word an operator behind free text is part of the text.
 var followers = []string{"cat", "ls", "head", "tail", "wc", "chmod", "echo"}
 
+// starters are programs that models run on a line of their own after a write.
+var starters = []string{
+	"sh", "bash", "python", "python3", "pytest", "node", "npm", "go", "gofmt", "cargo", "make",
+	"gcc", "cc", "ruby", "perl", "git", "test", "diff", "grep", "sort", "rm", "cp", "mv", "mkdir",
+}
+
 // keywords begin a compound command, which only a shell can take apart.
 var keywords = []string{
 	"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "case", "esac", "select",
@@ -211,8 +217,8 @@ func (s *Shell) textEnd(line, stdin string, pieces []piece, n int) int {
 	for i := n; i < len(pieces); i++ {
 		direct := i == n
 		switch op := pieces[i].op; {
-		case op == "\n" && direct && strings.TrimSpace(line[pieces[i].end:]) == strings.TrimSpace(stdin):
-			return len(pieces) // the text is on the line and in stdin
+		case op == "\n" && direct && stdin != "" && !s.starts(line, pieces, i+1):
+			return len(pieces) // a text on the line, and one in stdin
 		case (op == "<<" || op == "<<<") && direct:
 			return i
 		case op == "<" && direct && i+2 <= len(pieces) && s.isFile(line, pieces[i+1]), op == "<" && direct && namesFile(line, pieces[i+1:]):
@@ -258,6 +264,19 @@ func (s *Shell) follows(line string, pieces []piece, i int) bool {
 	}
 	name := line[pieces[i].start:pieces[i].end]
 	return slices.Contains(followers, name) || s.ours(name)
+}
+
+// starts reports whether the piece at i begins a line that runs something, and no
+// text: it is a command that models run after a write, or the program of one.
+func (s *Shell) starts(line string, pieces []piece, i int) bool {
+	if s.follows(line, pieces, i) {
+		return true
+	}
+	if i >= len(pieces) || pieces[i].op != "" {
+		return false
+	}
+	name := line[pieces[i].start:pieces[i].end]
+	return strings.HasPrefix(name, "./") || slices.Contains(starters, name)
 }
 
 // ours reports whether a granted built-in, and no program, has that name.
