@@ -36,6 +36,7 @@ func TestSchemaText(t *testing.T) {
 	type call struct {
 		Properties struct {
 			Cmd   struct{ Enum []string }
+			Args  struct{ MaxLength int }
 			Stdin struct{ MinLength int }
 		}
 		Required []string
@@ -45,7 +46,8 @@ func TestSchemaText(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprintf("%+v", both.AnyOf)
-	if want := "[{Properties:{Cmd:{Enum:[sh done]} Stdin:{MinLength:0}} Required:[cmd args]} {Properties:{Cmd:{Enum:[write append]} Stdin:{MinLength:1}} Required:[cmd args stdin]}]"; got != want {
+	if want := "[{Properties:{Cmd:{Enum:[sh done]} Args:{MaxLength:0} Stdin:{MinLength:0}} Required:[cmd args]} " +
+		"{Properties:{Cmd:{Enum:[write append]} Args:{MaxLength:200} Stdin:{MinLength:1}} Required:[cmd args stdin]}]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, granted := range [][]string{{"write"}, {"sh", "done"}} {
