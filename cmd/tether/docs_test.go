@@ -49,7 +49,7 @@ var pages = map[string]docPage{
 		`{"cmd":"sh echo a > out.txt"}` + "\n" + `{"cmd":"done {\"files\": 1}"}`, false},
 	"memory.md": {8, "-- ws/add.py --\nprint(1 + 1)\n", "", false},
 	"commands.md": {10, "-- ws/a.txt --\none two\n-- ws/tools/lint.sh --\ntest -s \"$1\"\n-- ws/report.json --\n{\"type\":\"object\",\"required\":[\"lines\"]}\n",
-		`{"cmd":"ask Which?"}` + "\n" + `{"cmd":"done {\"lines\": 1}"}`, true},
+		`{"cmd":"ask Which?"}` + "\n" + strings.Repeat(`{"cmd":"done {\"lines\": 1}"}`+"\n", 2), true},
 
 	"configuration.md": {6, "", "", false},
 	"bench.md": {6, `-- ws/tasks.jsonl --

@@ -145,7 +145,7 @@ func TestFuzzedLines(t *testing.T) {
 		}
 		t.Fatalf("run %d: %v\nscript:\n%.2000s\nprinted:\n%.2000s", n, err, script.String(), printed)
 	}
-	for _, stop := range []harness.Stop{harness.Done, harness.Steps, harness.Waiting, harness.Interrupted, harness.Failed} {
+	for _, stop := range []harness.Stop{harness.Done, harness.Steps, harness.Waiting, harness.Interrupted, harness.NoModel} {
 		if stops[stop] == 0 {
 			t.Errorf("no run ended with %s: %v", stop, stops)
 		}

@@ -33,7 +33,7 @@ var templates = []struct {
 	{"smollm3", "smollm3-3b", false, 95, 95, false},
 	{"granite-4", "granite-4.0-tiny", true, 98, 98, false},
 	{"mistral-small-3.2", "mistral-small-3.2", true, -1, -1, true},
-	{"qwen2.5", "qwen2.5-coder-7b", true, 98, 98, false},
+	{"qwen2.5", "qwen2.5-coder-7b", true, 97, 97, false},
 	{"deepseek-r1-distill", "deepseek-r1-distill-qwen-7b", false, 94, 94, false},
 	{"phi-3.5", "phi-3.5-mini", false, 96, 96, false},
 }
