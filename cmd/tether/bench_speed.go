@@ -26,7 +26,8 @@ type speedRow struct {
 	// CacheTold: the server says what it still held.
 	CacheTold bool `json:"cache_told"`
 	// Of the same prompt again, and of one with a changed tail.
-	Again, Tail speedCache
+	Again speedCache `json:"again"`
+	Tail  speedCache `json:"tail"`
 }
 
 // A speedCache is what the server still held of a prompt.
