@@ -22,8 +22,6 @@ const maxIdle = 4
 // hint is the line after a call that was run. Only where done could be right does
 // it name done: a small model takes the offer.
 func (r *run) hint(call window.Call, res act.Result) string {
-	r.product(call, res)
-	r.touched = r.touched || res.Changed
 	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed) {
 		return r.lacks(file, r.guard.Idle() > 1 || r.failed)
 	}
@@ -87,14 +85,16 @@ func (r *run) missing() string {
 // viewers are programs that show what is there: what they print is no answer yet.
 var viewers = []string{"cat", "ls", "head", "tail", "less", "more", "file", "stat", "pwd", "cd", "mkdir", "touch", "rm", "mv", "cp"}
 
-// product takes note of a line that has printed something and changed nothing.
-func (r *run) product(call window.Call, res act.Result) {
+// product is the line of a call that has printed something and changed nothing, as a
+// program's would; empty if the call is none of these.
+func product(call window.Call, changed bool, res act.Result) string {
 	line := strings.TrimPrefix(call.Cmd, "sh ")
 	word, _, _ := strings.Cut(line, " ")
-	if res.Status != act.OK || res.Changed || call.Stdin != "" || slices.Contains(viewers, word) || slices.Contains(r.Shell.Names(), word) || strings.ContainsAny(line, ">\n;&") {
-		return
+	builtin := func(c *act.Command) bool { return c.Name == word }
+	if res.Status != act.OK || changed || call.Stdin != "" || slices.Contains(viewers, word) || strings.ContainsAny(line, ">\n;&") || slices.ContainsFunc(act.Builtins(), builtin) {
+		return ""
 	}
-	r.made = line
+	return line
 }
 
 // lacks is the text that says that file is missing. Only a model that does nothing

@@ -59,6 +59,21 @@ func TestResumeGoesOn(t *testing.T) {
 	}
 }
 
+// TestResumeHints: the line that asks for the next step is of the whole session: what
+// was changed and printed before it was left counts.
+func TestResumeHints(t *testing.T) {
+	replies := calls("write a.txt < a", "echo 1", "ls", "cat a.txt", "done Checked.")
+	whole, left := &tape{replies: replies}, &tape{replies: replies, until: 2}
+	newPlace(t, nil).do(whole)
+	q := newPlace(t, nil)
+	if _, err := q.do(left); !errors.Is(err, errAway) {
+		t.Fatal(err)
+	}
+	left.until = 0
+	q.resume(left, nil)
+	sameRequests(t, "left at 2", left.asked, whole.asked)
+}
+
 // TestResumeInterrupted: a command of which nobody knows how it ended is shown
 // as that and not run again by itself. The repair is stored: whoever takes the
 // session up later, and however often, finds the same.

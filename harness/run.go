@@ -30,8 +30,6 @@ type run struct {
 	used       int             // percent of the window that the newest request filled
 	misfit     bool            // the newest act was a done whose report does not fit
 	questioned bool            // the newest act was a done that was questioned
-	touched    bool            // something was changed
-	made       string          // the newest line that has printed something and changed nothing
 	logErr     error           // of an effect that could not be recorded
 	unread     []string        // files about the project that cannot be shown, and why
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -20,14 +21,16 @@ type state struct {
 	files    []string                   // that differ from the start, as the newest change left them
 	steps    int                        // replies
 	requests int
-	again    bool // the newest call was in vain: the next reply is sampled anew
-	broke    bool // a command has failed and nothing has changed since
-	slipped  int  // the status of the newest command that was no done
-	doubted  bool // a done was questioned
-	shown    bool // the newest failure of a gate showed a file
-	failed   bool // a gate has failed and nothing has changed since
-	tries    int  // of the gates
-	done     bool // every gate passed
+	again    bool   // the newest call was in vain: the next reply is sampled anew
+	broke    bool   // a command has failed and nothing has changed since
+	touched  bool   // something was changed
+	made     string // the newest line that has printed something and changed nothing
+	slipped  int    // the status of the newest command that was no done
+	doubted  bool   // a done was questioned
+	shown    bool   // the newest failure of a gate showed a file
+	failed   bool   // a gate has failed and nothing has changed since
+	tries    int    // of the gates
+	done     bool   // every gate passed
 	report   string
 	amiss    string // why the newest report does not fit
 	tried    int    // turns before this place are summarised, or were tried to be
@@ -60,6 +63,7 @@ func (s *state) ran(call window.Call, changed bool, res act.Result) {
 	if same(call).Cmd != "done" {
 		s.slipped = res.Status
 	}
+	s.touched, s.made = s.touched || changed, cmp.Or(product(call, changed, res), s.made)
 	switch {
 	case changed:
 		s.failed, s.broke = false, false
