@@ -17,9 +17,12 @@ var imports = map[string][]string{
 	"tether/cmd/tether":  {"tether/act", "tether/context", "tether/harness", "tether/harness/llm", "tether/memory", "tether/sandbox", "tether/skills"},
 	"tether/harness":     {"tether/act", "tether/context", "tether/memory", "tether/memory/failpoint"},
 	"tether/harness/llm": {"tether/context"},
-	"tether/act":         {"tether/memory", "tether/sandbox", "tether/skills"},
-	"tether/context":     {},
-	"tether/memory":      {"tether/memory/failpoint"},
+
+	"tether/harness/growth": {},
+
+	"tether/act":     {"tether/memory", "tether/sandbox", "tether/skills"},
+	"tether/context": {},
+	"tether/memory":  {"tether/memory/failpoint"},
 
 	"tether/memory/failpoint": {},
 	"tether/sandbox":          {},
