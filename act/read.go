@@ -32,9 +32,6 @@ func runRead(_ context.Context, env *Env, args []string) error {
 		_, err := io.WriteString(env.Out, env.Stdin)
 		return err
 	}
-	if name := env.fileName(strings.TrimSpace(env.Stdin)); len(args) == 0 && name != "" {
-		args = []string{name}
-	}
 	names, part, err := readArgs(env, env.unranged(env.unquoted(args)))
 	if err != nil {
 		return err
