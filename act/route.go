@@ -37,6 +37,7 @@ var keywords = []string{
 
 // route makes the plan of a line that strip has been through.
 func (s *Shell) route(line, stdin string) (plan, error) {
+	line = s.catted(line)
 	pieces, err := scan(line)
 	if len(pieces) > 0 && pieces[0].op == "(" {
 		return s.routeShell(line, pieces, err), nil

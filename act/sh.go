@@ -38,8 +38,10 @@ func (s *Shell) program(ctx context.Context, line, stdin string) part {
 	if pieces, _ := scan(line); sh != nil && (line == "sh" || strings.HasSuffix(line, "--help") && len(pieces) == 2 && name == "sh") {
 		return part{content: s.help(sh)}
 	}
-	if refused := s.keys(line, stdin); refused != nil {
-		return refusal(refused)
+	for _, refused := range []*Error{s.keys(line, stdin), s.nameless(line)} {
+		if refused != nil {
+			return refusal(refused)
+		}
 	}
 	return s.execute(ctx, line, stdin)
 }

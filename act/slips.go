@@ -49,6 +49,29 @@ func (c *Command) below(line, stdin string) (plan, bool) {
 	return plan{cmd: c, head: head, words: words[1:], stdin: &text}, true
 }
 
+// catFile is a file that is written with cat and a here-document: what is before the
+// text, in both orders.
+var catFile = regexp.MustCompile(`^cat[ \t]*(?:(>>?)[ \t]*([^\s<>|&;()$]+)[ \t]*(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))|(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))[ \t]*(>>?)[ \t]*([^\s<>|&;()$]+))[ \t]*(?:\n|$)`)
+
+// catted is line with write or append in the place of cat > FILE <<'EOF': what it
+// does is the same, and as a built-in it is safe against a crash and looks at the
+// syntax of what it wrote. A text in which a shell would put values stays with it.
+func (s *Shell) catted(line string) string {
+	m := catFile.FindStringSubmatch(line)
+	if m == nil {
+		return line
+	}
+	name, to, here := "write", m[2]+m[6], m[3]+m[4]
+	if m[1]+m[5] == ">>" {
+		name = "append"
+	}
+	text := line[len(m[0]):]
+	if s.command(name) == nil || !strings.ContainsAny(here, `'"`) && strings.ContainsAny(text, "$`\\") {
+		return line
+	}
+	return name + " " + to + " " + here + "\n" + text
+}
+
 // unquoted puts the first words together again that are the name of a file with
 // blanks in it, written without quotes.
 func (e *Env) unquoted(args []string) []string {
@@ -114,6 +137,21 @@ func called(line string, pieces []piece) string {
 		hint += " " + Quote(word)
 	}
 	return hint
+}
+
+// ownScript begins a script, and arguments is where one takes what it is started with.
+var (
+	ownScript = regexp.MustCompile(`^#![^\n]*\b(?:ba|da|z)?sh\b[^\n]*\n`)
+	arguments = regexp.MustCompile(`\$(?:[1-9@#*]|\{[1-9@#*])`)
+)
+
+// nameless refuses the text of a script where a command belongs: one that is not for a
+// shell, or that takes arguments, of which there are none here.
+func (s *Shell) nameless(line string) *Error {
+	if !strings.HasPrefix(line, "#!") || ownScript.MatchString(line) && !arguments.MatchString(line) || s.command("write") == nil {
+		return nil
+	}
+	return misuse("", "this is the text of a script without the name of a file; nothing was run")
 }
 
 // editors are programs that wait for keys.

@@ -171,7 +171,28 @@ func tidy(name, text, old string) (string, []string) {
 			said = append(said, "The line numbers in the text were taken off.")
 		}
 	}
+	if plain, ok := unsaid(text); ok && !strings.Contains(old, strings.TrimPrefix(text, plain)) {
+		text = plain
+		said = append(said, "The last line was left out: it is none of the file.")
+	}
 	return text, said
+}
+
+// ourEnd is what stands below a file that was shown, or below what a program printed.
+var ourEnd = regexp.MustCompile(`^(?:That is all of .+\.|The command succeeded\..*|If (?:the task is finished: done|that is all:))$`)
+
+// unsaid takes off the sentences of tether's own at the end of text: a small model
+// copies them with the file that it was shown.
+func unsaid(text string) (string, bool) {
+	all := splitLines(text)
+	n := len(all)
+	for n > 1 && ourEnd.MatchString(all[n-1]) {
+		n--
+	}
+	if n == len(all) {
+		return text, false
+	}
+	return strings.Join(all[:n], "\n") + "\n", true
 }
 
 // unnumber removes consecutive numbers in the form "12: text" from every line. One

@@ -40,9 +40,9 @@ type Request struct {
 	// likeliest answer was a call that has already been made and nothing has
 	// changed since: sampling again costs no history (DESIGN 4).
 	Fresh bool
-	// Without names commands that the schema leaves out this time, where
-	// decoding is bound to one: done while a gate fails and nothing has changed,
-	// and the command of the call that Fresh is about.
+	// Without names what the reply must not begin with this time, where decoding
+	// is bound to a schema or a grammar: done while a gate fails and nothing has
+	// changed, and the command of the call that Fresh is about.
 	Without []string
 	// Prose asks for text, as for a summary: no tool is offered, no schema binds
 	// the reply, and none of it is to be run.

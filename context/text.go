@@ -2,6 +2,7 @@ package window
 
 import (
 	"embed"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,9 @@ func load() map[string]string {
 	}
 	return all
 }
+
+// Has reports whether there is a text called name.
+func Has(name string) bool { return texts[name] != "" }
 
 // Values are what a text is filled in with, by name.
 type Values map[string]string
@@ -82,11 +86,21 @@ func Text(name string, values Values) string {
 
 // Framing is what the system prompt is made of.
 type Framing struct {
-	Commands string // act.Shell.List: one line a command
-	Skills   string // one line for the whole catalogue, or empty
+	Commands string   // act.Shell.List: one line a command
+	Names    []string // of the commands
+	Skills   string   // one line for the whole catalogue, or empty
+	Fenced   bool     // the model answers with a block of shell, and gets one line for all commands
 }
+
+// shell are the commands that a block of shell does without, or that its prompt tells
+// in other words.
+var shell = []string{"sh", "write", "append", "done"}
 
 // System is the system prompt, the same for a whole session.
 func System(f Framing) string {
+	if f.Fenced {
+		names := slices.DeleteFunc(slices.Clone(f.Names), func(name string) bool { return slices.Contains(shell, name) })
+		return Text("system_fenced", Values{"Commands": strings.Join(names, ", "), "Skills": f.Skills})
+	}
 	return Text("system", Values{"Commands": strings.TrimRight(f.Commands, "\n"), "Skills": f.Skills})
 }

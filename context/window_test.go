@@ -166,6 +166,11 @@ func TestFraming(t *testing.T) {
 	if n > 400 {
 		t.Errorf("framing is %d bytes, want at most 400 beside the tool's 200", n)
 	}
+	names := []string{"sh", "read", "write", "append", "edit", "grep", "find", "web", "mem", "skill", "done", "ask", "help"}
+	fenced := System(Framing{Fenced: true, Names: names, Commands: "not told"})
+	if len(fenced) > 350 || !strings.Contains(fenced, "read, edit, grep, find, web, mem, skill, ask, help.") || strings.Contains(fenced, "not told") {
+		t.Errorf("framing in the fenced form is %d bytes, want at most 350 with its commands in a line: %s", len(fenced), fenced)
+	}
 }
 
 func TestCalibrate(t *testing.T) {

@@ -43,8 +43,9 @@ type Setup struct {
 	Root       string        `json:"root"` // the workspace
 	Commands   []string      `json:"commands"`
 	System     string        `json:"system"`
-	Prompt     string        `json:"prompt"`          // the task as the model reads it
-	Facts      int           `json:"facts,omitempty"` // of it, about how many tokens are of AGENTS.md
+	Fenced     bool          `json:"fenced,omitempty"` // the model answers with a block of shell
+	Prompt     string        `json:"prompt"`           // the task as the model reads it
+	Facts      int           `json:"facts,omitempty"`  // of it, about how many tokens are of AGENTS.md
 	Budget     window.Budget `json:"budget"`
 	// Window is what Budget was asked to be, in tokens: its own is less where the
 	// server turned out to hold less. Zero: the same.

@@ -22,35 +22,35 @@ const maxIdle = 4
 // hint is the line after a call that was run. Only where done could be right does
 // it name done: a small model takes the offer.
 func (r *run) hint(call window.Call, res act.Result) string {
-	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed) {
-		return r.lacks(file, r.guard.Idle() > 1 || r.failed)
+	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed || strings.HasPrefix(call.Cmd, "#!")) {
+		return r.lacks(file, r.guard.Idle() > 1 || r.failed || strings.HasPrefix(call.Cmd, "#!"))
 	}
 	switch {
 	case r.questioned:
 		return ""
 	case r.misfit:
-		return window.Text("next_form", nil)
+		return r.text("next_form", nil)
 	case r.failed && !r.shown:
-		return window.Text("next_gate", window.Values{"File": ""})
+		return r.text("next_gate", window.Values{"File": ""})
 	case r.failed:
-		return window.Text("next_gate", window.Values{"File": r.target()})
+		return r.text("next_gate", window.Values{"File": r.target()})
 	case res.Broken:
-		return window.Text("next_broken", nil)
+		return r.text("next_broken", nil)
 	case res.Status != act.OK:
 		if file := r.target(); file != "" {
-			return window.Text("next_fix", window.Values{"File": file})
+			return r.text("next_fix", window.Values{"File": file})
 		}
-		return window.Text("next_failed", nil)
+		return r.text("next_failed", nil)
 	case r.broke && aside(call):
-		return window.Text("next_aside", nil)
+		return r.text("next_aside", nil)
 	case r.broke:
-		return window.Text("next_broke", window.Values{"File": r.target()})
+		return r.text("next_broke", window.Values{"File": r.target()})
 	case r.guard.Idle() >= maxIdle:
-		return window.Text("next_idle", nil)
+		return r.text("next_idle", nil)
 	case r.touched:
-		return window.Text("next_changed", nil)
+		return r.text("next_changed", nil)
 	}
-	return window.Text("next", nil)
+	return r.text("next", nil)
 }
 
 // other is the line after a call that was not run again; was is what it did then.
@@ -59,10 +59,10 @@ func (r *run) other(was act.Result) string {
 		return r.lacks(file, true)
 	}
 	file := ""
-	if was.Status != act.OK {
+	if was.Status != act.OK || r.failed && r.Setup.Fenced {
 		file = r.target()
 	}
-	return window.Text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "File": file, "Done": window.If(!r.failed && !r.broke)})
+	return r.text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "File": file, "Done": window.If(!r.failed && !r.broke)})
 }
 
 // wanted finds the files that a task asks for, by the word before: "into
@@ -105,7 +105,7 @@ func (r *run) lacks(file string, again bool) string {
 	if again && !isSource(file) {
 		line = r.made
 	}
-	return window.Text("next_missing", window.Values{"File": file, "Line": line, "Write": window.If(again && line == "")})
+	return r.text("next_missing", window.Values{"File": file, "Line": line, "Write": window.If(again && line == "")})
 }
 
 // isSource says whether a file is one that a person writes: no program prints it,
@@ -135,4 +135,12 @@ func (r *run) target() string {
 		}
 	}
 	return ""
+}
+
+// text is the text called name for the form in which the model answers.
+func (r *run) text(name string, values window.Values) string {
+	if r.Setup.Fenced && window.Has(name+"_fenced") {
+		name += "_fenced"
+	}
+	return window.Text(name, values)
 }

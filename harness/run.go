@@ -122,7 +122,7 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 		without := r.barred()
 		// sh is every program, and without it little is left: it is barred only
 		// from a model that has not listened yet.
-		if word, _, _ := strings.Cut(reply.Calls[0].Cmd, " "); word != "sh" || r.guard.Warnings > 0 {
+		if word := beginning(reply.Calls[0]); word != "sh" || r.guard.Warnings > 0 {
 			without = append(without, word)
 		}
 		reply.Reply, err = r.request(ctx, true, without...)
@@ -161,9 +161,21 @@ func (r *run) barred() []string {
 		words = append(words, "done")
 	}
 	if r.again {
-		words = append(words, "write")
+		words = append(words, "write", "cat >")
 	}
 	return words
+}
+
+// beginning is what the reply in the place of call must not begin with: its first
+// word, or its first line up to a here-document, as cat makes every file.
+func beginning(call window.Call) string {
+	line, _, _ := strings.Cut(call.Cmd, "\n")
+	if strings.HasPrefix(line, "cat ") {
+		line, _, _ = strings.Cut(line, "<<")
+		return strings.TrimSpace(line)
+	}
+	word, _, _ := strings.Cut(line, " ")
+	return word
 }
 
 // act runs call. The intent is committed before and the observation after: a

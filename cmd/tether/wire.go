@@ -220,8 +220,9 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 	for _, g := range gates {
 		lines = append(lines, g.Cmd)
 	}
-	frame := window.Framing{Commands: w.Shell.List()}
-	if slices.Contains(w.Shell.Names(), "skill") {
+	frame := window.Framing{Commands: w.Shell.List(), Names: w.Shell.Names(), Fenced: info.Fenced}
+	own := slices.ContainsFunc(w.Skills.List(), func(s skills.Skill) bool { return s.Layer != skills.LayerBundled })
+	if slices.Contains(w.Shell.Names(), "skill") && (own || !info.Fenced) {
 		frame.Skills = w.Skills.Line()
 	}
 	return &harness.Agent{
@@ -238,7 +239,7 @@ func (w *workplace) agent(model *llm.Model, gates []harness.Gate) *harness.Agent
 		Setup: harness.Setup{
 			Model: info.Name, Sandbox: string(w.Box.Policy().Profile), Root: w.Box.Policy().Root,
 			Network: string(w.Box.Policy().Network), Allow: w.Box.Policy().Allow,
-			Commands: w.Shell.Names(), System: window.System(frame), Gates: lines, Version: version(), Wire: model.Wire(),
+			Commands: w.Shell.Names(), System: window.System(frame), Gates: lines, Version: version(), Fenced: info.Fenced, Wire: model.Wire(),
 		},
 		Limits: harness.Limits{Steps: w.Config.Run.Steps, Time: durationOf(w.Config.Run.Time), Tokens: w.Config.Run.Tokens},
 	}

@@ -160,7 +160,7 @@ func (p prompt) speak() []spoken {
 				last.content += "\n\n" + s.content // and others insist that the roles alternate
 				continue
 			}
-		case m.Role == window.RoleSystem && p.form != native && p.form != prose:
+		case m.Role == window.RoleSystem && p.form != native && p.form != prose && p.form != fenced:
 			s.content += "\n" + window.Text("reply_form", nil)
 		case m.Role == window.RoleTool && (m.ID != open || m.ID == ""):
 			s.role, s.id = p.speaker(said[len(said)-1]), ""
@@ -192,6 +192,9 @@ func (p prompt) speaker(last spoken) window.Role {
 
 // written is an assistant message that acts, as text.
 func (p prompt) written(m window.Message) string {
+	if p.form == fenced {
+		return asFence(*m.Call)
+	}
 	call := render(*m.Call, p.Commands)
 	if m.Text == "" || p.form == constrained {
 		return call // the schema leaves no room for words around a call

@@ -106,7 +106,9 @@ func TestForms(t *testing.T) {
 		{"tools, on", "on", providers[0], constrained, window.RoleTool},
 		{"no tools", "auto", dumb, constrained, window.RoleUser},
 		{"no tools, off", "off", dumb, plain, window.RoleUser},
-		{"tools, but writes text", "auto", coder, constrained, window.RoleTool},
+		{"tools, but writes fences", "auto", coder, fenced, window.RoleTool},
+		{"tools, but writes fences, on", "on", coder, constrained, window.RoleTool},
+		{"tools, but writes fences, off", "off", coder, native, window.RoleTool},
 		{"openai", "auto", providers[2], native, window.RoleUser},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,6 +129,7 @@ func TestOwnFamily(t *testing.T) {
 	}{
 		{Family{Match: "M:1B"}, native, window.RoleTool},
 		{Family{Match: "m:", Calls: "text", Result: "user"}, constrained, window.RoleUser},
+		{Family{Match: "m:", Calls: "fence"}, fenced, window.RoleTool},
 		{Family{Match: "other", Calls: "text"}, native, window.RoleTool},
 	} {
 		m, _ := providers[0].open(t, func(cfg *Config) { cfg.Families = []Family{c.own} })

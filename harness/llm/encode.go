@@ -16,6 +16,7 @@ const (
 	native      form = "native"      // the tool act is offered; calls come as tool calls
 	constrained form = "constrained" // no tool; the reply is decoded under the schema
 	plain       form = "plain"       // neither: calls are read from text
+	fenced      form = "fenced"      // no tool; the reply is one fenced block of shell, where the server can under a grammar
 	prose       form = "prose"       // neither, and no call is asked for
 )
 
@@ -26,6 +27,11 @@ const proseTokens = 1024
 // freshTemperature is high enough that a model which would repeat itself does
 // not, and low enough that it still writes calls.
 const freshTemperature = 1.0
+
+// freshTokens bounds a reply that is sampled anew: it stands in the place of one that
+// was repeated, and at that temperature a small model does not always find an end. Some
+// 80 lines of a file.
+const freshTokens = 768
 
 // wiring is all that decides the bytes of a request, the request itself and
 // the form of its calls excepted. It is kept in the log of a session.
@@ -38,8 +44,9 @@ type wiring struct {
 	Temperature float64     `json:"temperature"`
 	Seed        int         `json:"seed"`
 	MaxTokens   int         `json:"max_tokens"`
-	IDs         string      `json:"ids,omitempty"`   // as in Family
-	Think       string      `json:"think,omitempty"` // "on", "off", "low", "high"; "" is as the server does
+	FreshTokens int         `json:"fresh_tokens,omitempty"` // the longest reply that is sampled anew; 0: as MaxTokens
+	IDs         string      `json:"ids,omitempty"`          // as in Family
+	Think       string      `json:"think,omitempty"`        // "on", "off", "low", "high"; "" is as the server does
 }
 
 // A prompt is a request with all that decides its bytes.
@@ -65,6 +72,9 @@ func (w wiring) prompt(r window.Request, f form) prompt {
 	}
 	if r.Fresh {
 		p.Temperature = max(freshTemperature, p.Temperature)
+		if p.FreshTokens > 0 {
+			p.MaxTokens = min(p.FreshTokens, p.MaxTokens)
+		}
 		p.Seed += 1 + len(r.Messages) // another one at each turn, the same one in each repetition
 	}
 	return p

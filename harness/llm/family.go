@@ -15,8 +15,9 @@ import (
 type Family struct {
 	Match string `toml:"match" json:"match"` // part of the model's name, in lower case
 	// Calls is "text" for models whose template takes tools and which write their
-	// calls as text all the same: they are constrained from the start. "native",
-	// also "", is as their server says.
+	// calls as text all the same: they are constrained from the start. "fence" is for
+	// those that write shell in a fence best: that is the form of their replies, if
+	// they have sh. "native", also "", is as their server says.
 	Calls string `toml:"calls" json:"calls"`
 	// Result is who speaks what answers no tool call (a nudge, and every result
 	// where decoding is bound to a schema): "tool" (also ""), "user", or "alternate"
@@ -39,8 +40,8 @@ type Family struct {
 // runs. The first match counts. Those whose server says that their template takes
 // no tools need no entry: they get results from the user, and the schema.
 var families = []Family{
-	{Match: "qwen2.5-coder", Calls: "text", Result: "tool",
-		Why: "it writes its calls as fenced JSON; results come as <tool_response> in a user turn"},
+	{Match: "qwen2.5-coder", Calls: "fence", Result: "tool",
+		Why: "it writes shell in fences better than calls of any form; results come as <tool_response> in a user turn"},
 	{Match: "deepseek-r1", Calls: "text", Result: "user", Think: "switch",
 		Why: "tools are not shown by the template of the distills, and a second call breaks their marks; they are poor without thinking"},
 	{Match: "qwen3-coder", Calls: "native", Result: "tool",
@@ -129,7 +130,7 @@ func (f Family) Check() error {
 		key, value string
 		can        []string
 	}{
-		{"calls", f.Calls, []string{"native", "text"}},
+		{"calls", f.Calls, []string{"native", "text", "fence"}},
 		{"result", f.Result, []string{"tool", "user", string(alternate)}},
 		{"think", f.Think, []string{"switch", "effort"}},
 		{"auto", f.Auto, []string{"on", "off"}},

@@ -78,6 +78,7 @@ type Info struct {
 	Version     string // the server's; empty if it does not say
 	Window      int    // tokens that a request and its reply may hold together
 	Native      bool   // the model's template takes tools
+	Fenced      bool   // a reply is one fenced block of shell
 	Constrained bool   // calls are decoded under the schema
 }
 
@@ -169,6 +170,7 @@ func (m *Model) settle() {
 	m.wire.Server, m.wire.Window, m.wire.Commands, m.wire.Result = m.info.Server, m.info.Window, m.cfg.Commands, f.result()
 	m.wire.IDs, m.wire.Think = f.IDs, f.thinking(m.cfg.Thinking, m.info.Server)
 	m.wire.Temperature, m.wire.Seed = m.cfg.Temperature, m.cfg.Seed
+	m.wire.FreshTokens = freshTokens
 	m.wire.MaxTokens = window.ReserveOf(m.info.Window, m.cfg.MaxTokens) // prompt and reply fit together
 	if !m.info.Native || m.info.Server == "openai" || m.info.Server == "anthropic" {
 		// A template without tools often knows no other role, and strict
@@ -181,7 +183,9 @@ func (m *Model) settle() {
 	case m.cfg.Constrain == "off" && !m.info.Native:
 		m.unconstrain()
 	case m.cfg.Constrain == "off":
-	case m.cfg.Constrain == "on", !m.info.Native, f.Calls == "text":
+	case m.cfg.Constrain == "auto" && f.Calls == "fence" && has(m.cfg.Commands, "sh"):
+		m.form, m.info.Fenced = fenced, true
+	case m.cfg.Constrain == "on", !m.info.Native, f.Calls == "text", f.Calls == "fence":
 		m.constrain()
 	}
 }

@@ -76,6 +76,7 @@ type (
 		Messages       []chatMessage   `json:"messages"`
 		Tools          json.RawMessage `json:"tools,omitempty"`
 		ResponseFormat json.RawMessage `json:"response_format,omitempty"`
+		Grammar        string          `json:"grammar,omitempty"` // of llama-server
 		MaxTokens      int             `json:"max_tokens,omitempty"`
 		MaxCompletion  int             `json:"max_completion_tokens,omitempty"` // what OpenAI's thinking models call it
 		Temperature    *float64        `json:"temperature,omitempty"`
@@ -134,6 +135,10 @@ func (p prompt) openai() *chatRequest {
 	switch p.form {
 	case native:
 		req.Tools = json.RawMessage(chatTools)
+	case fenced:
+		if p.Server == "llama-server" && !p.dropped("grammar") {
+			req.Grammar = fenceGrammar(p.without)
+		}
 	case constrained:
 		req.ResponseFormat = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"` + toolName + `","strict":true,"schema":` + string(schema(p.words())) + `}}`)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func TestRealServer(t *testing.T) {
 		}
 	})
 	t.Run("replies", func(t *testing.T) { realReplies(t, m) })
+	t.Run("fenced", func(t *testing.T) { realFenced(t, m) })
 	t.Run("cache", func(t *testing.T) { realCache(t, m) })
 	t.Run("cancel", func(t *testing.T) { realCancel(t, m) })
 	t.Run("overflow", func(t *testing.T) {
@@ -81,6 +83,37 @@ func realReplies(t *testing.T, m *Model) {
 		}
 	}
 	t.Logf("%d calls, %d cut at %d tokens", calls, cut, m.cfg.MaxTokens)
+	if calls == 0 {
+		t.Error("no reply held a call")
+	}
+}
+
+// realFenced holds the same of the fenced form, and that no reply begins with what is
+// left out.
+func realFenced(t *testing.T, m *Model) {
+	f := &Model{cfg: m.cfg, send: m.send, info: m.info, wire: m.wire, form: fenced}
+	calls := 0
+	for i := range 20 {
+		r := window.Request{Without: []string{"ls", "cat >", "The"}, Messages: []window.Message{
+			{Role: window.RoleSystem, Text: "Reply with one bash command in a code block."},
+			{Role: window.RoleUser, Text: fmt.Sprintf("List the \"files\", ls, of folder %d.", i)},
+		}}
+		got, err := f.Reply(t.Context(), r, nil)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(got.Calls) == 0 && !got.Cut:
+			t.Errorf("reply %d: %+v", i, got)
+		case len(got.Calls) > 0:
+			calls++
+			for _, word := range r.Without {
+				if strings.HasPrefix(got.Calls[0].Cmd, word) {
+					t.Errorf("reply %d is %q, and %q was left out", i, got.Calls[0].Cmd, word)
+				}
+			}
+		}
+	}
+	t.Logf("%d of 20 replies are calls", calls)
 	if calls == 0 {
 		t.Error("no reply held a call")
 	}

@@ -96,6 +96,9 @@ func (t *turn) once(ctx context.Context) (window.Reply, error) {
 		return window.Reply{}, err
 	}
 	rep := Read(raw, t.cfg.Commands, t.cfg.Dialects...)
+	if calls := findFenced(raw.Content); p.form == fenced && len(calls) > 0 && !rep.Cut {
+		rep = window.Reply{Calls: calls}
+	}
 	if p.form == constrained && rep.Recovered == dialectObject {
 		rep.Recovered = "" // the form that was asked for
 	}
