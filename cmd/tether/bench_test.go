@@ -211,11 +211,11 @@ func benchHome(dir string) func(string) string {
 	}
 }
 
-// TestTasks: each task of the two files can be solved, and its check tells the
+// TestTasks: each task of the files can be solved, and its check tells the
 // solved workspace from the one that nobody touched.
 func TestTasks(t *testing.T) {
 	solutions := solutionsOf(t)
-	for _, file := range []string{"testdata/tasks.jsonl", "testdata/tasks-languages.jsonl"} {
+	for _, file := range []string{"testdata/tasks.jsonl", "testdata/tasks-languages.jsonl", "testdata/tasks-unseen.jsonl"} {
 		tasks, err := readTasks(file)
 		if err != nil {
 			t.Fatal(err)
