@@ -325,8 +325,9 @@ func ExampleGuard() {
 	fmt.Println(g.Repeats(call), g.Idle())
 	g.Ran(call, false)
 	g.Forget()
-	g.Warn()
-	g.Warn()
+	for range 3 {
+		g.Warn()
+	}
 	fmt.Println(g.Repeats(call), g.Stalled())
 	// Output:
 	// true repeat 1

@@ -154,7 +154,15 @@ func news(before, now act.State) map[string]string {
 // leaves behind is of no interest by name.
 const maxNamed = 200
 
-// union joins names, sorted and each once.
+// union joins names, sorted and each once. A folder is named only while it is empty:
+// one in which there is something since is told by that.
 func union(a, b []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+	var names []string
+	for i, name := range all {
+		if !strings.HasSuffix(name, "/") || i+1 == len(all) || !strings.HasPrefix(all[i+1], name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
