@@ -317,7 +317,7 @@ func (s *Shell) ending(line string, o sandbox.Outcome, changed bool) string {
 		return "The last command of the pipe succeeded; nothing was printed."
 	case pipe:
 		return "The last command of the pipe succeeded."
-	case silent && !changed && len(pieces) > 0 && slices.Contains(filters, firstWord(line)) && !s.names(pieces, line):
+	case silent && !changed && len(pieces) > 0 && slices.Contains(filters, firstWord(line)) && !strings.Contains(line, "<<") && !s.names(pieces, line):
 		return succeeded + " and printed nothing: it was given no file to read."
 	case silent && !changed:
 		return succeeded + " and printed nothing."

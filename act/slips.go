@@ -55,7 +55,8 @@ var catFile = regexp.MustCompile(`^cat[ \t]*(?:(>>?)[ \t]*([^\s<>|&;()$]+)[ \t]*
 
 // catted is line with write or append in the place of cat > FILE <<'EOF': what it
 // does is the same, and as a built-in it is safe against a crash and looks at the
-// syntax of what it wrote. A text in which a shell would put values stays with it.
+// syntax of what it wrote. What a shell would put values into, or write outside of the
+// workspace, stays with it.
 func (s *Shell) catted(line string) string {
 	m := catFile.FindStringSubmatch(line)
 	if m == nil {
@@ -66,7 +67,8 @@ func (s *Shell) catted(line string) string {
 		name = "append"
 	}
 	text := line[len(m[0]):]
-	if s.command(name) == nil || !strings.ContainsAny(here, `'"`) && strings.ContainsAny(text, "$`\\") {
+	valued := !strings.ContainsAny(here, `'"`) && strings.ContainsAny(text, "$`\\")
+	if s.command(name) == nil || valued || strings.ContainsAny(to[:1], "/~") || strings.ContainsAny(to, "*?[{`\\") {
 		return line
 	}
 	return name + " " + to + " " + here + "\n" + text
