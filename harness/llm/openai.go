@@ -136,7 +136,7 @@ func (p prompt) openai() *chatRequest {
 	case native:
 		req.Tools = json.RawMessage(chatTools)
 	case fenced:
-		if p.Server == "llama-server" && !p.dropped("grammar") {
+		if p.Server == "llama-server" {
 			req.Grammar = fenceGrammar(p.without)
 		}
 	case constrained:
