@@ -17,16 +17,16 @@ import (
 // commands as JSON writes 10 so (docs/results.md).
 
 // fenceRules are the rules of the fenced form in the grammar of llama.cpp. A block is
-// lines that begin with no backtick; a here-document has text; in a text for a
-// file of Markdown there may be blocks with a language of their own. Blank lines are
-// two at most, for without a bound a small model writes nothing else.
+// lines that begin with no fence; a here-document has text; in a text for a file of
+// Markdown there may be blocks with a language of their own. Blank lines, and lines of
+// blanks, are two at most: without a bound a small model writes nothing else.
 const fenceRules = `root ::= "` + "```" + `bash\n" first item* "` + "```" + `"
-item ::= "\n"? "\n"? (line | open rest here | marked)
-open ::= [^` + "`" + `<\n] | "<" [^<\n]
+item ::= "\n"? "\n"? (line | [ \t]* black rest here | marked)
+black ::= [^` + "`" + ` \t\r<\n] | "<" [^<\n] | "` + "`" + `" [^` + "`" + `\n]
 rest ::= ([^<\n] | "<" [^<\n] | "<<" [^'\n])*
-line ::= open rest "\n"
+line ::= [ \t]* black rest "\n"
 here ::= "<<'" [^\n]* "\n" "\n"? text "\n"
-text ::= [^` + "`" + `\nE] [^\n]* | "E" ([^O\n] [^\n]*)? | "EO" ([^F\n] [^\n]*)? | "EOF" [^\n]+
+text ::= [ \t]+ black [^\n]* | [^` + "`" + ` \t\r\nE] [^\n]* | "E" ([^O\n] [^\n]*)? | "EO" ([^F\n] [^\n]*)? | "EOF" [^\n]+
 marked ::= "cat >" [^\n]* ".md" [^\n]* "\n" (inner | "\n"? line)+
 inner ::= "\n"? "` + "```" + `" [a-z]+ "\n" ("\n"? "\n"? line)* "` + "```" + `\n"
 `
@@ -43,7 +43,7 @@ func fenceGrammar(without []string) string {
 // beginning is a rule for a line that begins with none of words; within is true where
 // a part of one has been read.
 func beginning(words []string, within bool) string {
-	not, rests, order := "`<\\n", map[rune][]string{}, []rune{}
+	not, rests, order := "` \\t\\r<\\n", map[rune][]string{}, []rune{}
 	if within {
 		not = "<\\n"
 	}
