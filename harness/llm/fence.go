@@ -93,9 +93,12 @@ func findFenced(text string) []window.Call {
 	}
 	var body []string
 	named, inner := false, false
-	for l := range strings.Lines(text[len(m):]) {
-		l = strings.TrimRight(l, " \t\r\n")
-		switch {
+	for raw := range strings.Lines(text[len(m):]) {
+		raw = strings.TrimSuffix(raw, "\n")
+		if strings.HasSuffix(m, "\r\n") {
+			raw = strings.TrimSuffix(raw, "\r")
+		}
+		switch l := strings.TrimRight(raw, " \t\r"); {
 		case strings.HasPrefix(l, "```") && !named, l == "```" && !inner:
 			return fencedCalls(body)
 		case l == "```":
@@ -105,7 +108,7 @@ func findFenced(text string) []window.Call {
 		case strings.HasPrefix(l, "cat >") && strings.Contains(l, ".md"):
 			named = true
 		}
-		body = append(body, l)
+		body = append(body, raw)
 	}
 	return nil
 }
