@@ -173,6 +173,32 @@ func TestFraming(t *testing.T) {
 	}
 }
 
+// TestFencedTexts: what is said otherwise to a model that answers with blocks of shell
+// stands beside a text for the others, takes the same values, and names no stdin, of
+// which such a model knows nothing.
+func TestFencedTexts(t *testing.T) {
+	n := 0
+	for name := range texts {
+		other, fenced := strings.CutSuffix(name, "_fenced")
+		if !fenced || other == "system" {
+			continue
+		}
+		n++
+		if !Has(other) {
+			t.Errorf("%s stands beside no text", name)
+		}
+		for _, value := range []string{"", "x"} {
+			got := Text(name, Values{"File": value, "Failed": value, "Done": value, "Line": value, "Write": value})
+			if strings.Contains(got, "stdin") || strings.Count(got, "```")%2 != 0 {
+				t.Errorf("%s is %q", name, got)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("there is no such text")
+	}
+}
+
 func TestCalibrate(t *testing.T) {
 	b := Default
 	msgs := []Message{{Role: RoleUser, Text: strings.Repeat("word ", 800)}}

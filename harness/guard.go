@@ -7,8 +7,7 @@ import (
 )
 
 // MaxWarnings is how many stall warnings end a run. One repetition may be an
-// accident, and each warning says more than the one before it; after three a small
-// model was not seen to listen (docs/results.md).
+// accident; each one more is another reply that is paid for and leads nowhere.
 const MaxWarnings = 4
 
 // sameInAll is how often a call may be made while nothing changes, other calls

@@ -43,6 +43,19 @@ func TestFenced(t *testing.T) {
 	}
 }
 
+// A reply that is sampled anew is bound; a session of before has the bound that it had.
+func TestFreshTokens(t *testing.T) {
+	for _, c := range []struct{ bound, want int }{{0, 2048}, {freshTokens, freshTokens}, {4096, 2048}} {
+		w := wiring{MaxTokens: 2048, FreshTokens: c.bound}
+		if got := w.prompt(window.Request{Fresh: true}, fenced).MaxTokens; got != c.want {
+			t.Errorf("bound to %d: %d tokens, want %d", c.bound, got, c.want)
+		}
+		if got := w.prompt(window.Request{}, fenced).MaxTokens; got != 2048 {
+			t.Errorf("a first reply has %d tokens, want 2048", got)
+		}
+	}
+}
+
 // What the history shows is read as the call that it was.
 func FuzzFenced(f *testing.F) {
 	f.Add("write a.txt", "one\nEOF\ntwo\n")
