@@ -100,7 +100,11 @@ type part struct {
 
 // Do runs one act: a command line and the text that goes with it.
 func (s *Shell) Do(ctx context.Context, line, stdin string) Result {
-	return s.line(ctx, s.strip(line), input{text: stdin}, 0).result()
+	line = s.strip(line)
+	if refused := s.emptied(line, stdin); refused != nil {
+		return refusal(refused).result()
+	}
+	return s.line(ctx, line, input{text: stdin}, 0).result()
 }
 
 // result is what the model is told of a part that is a whole line.

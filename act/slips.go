@@ -141,6 +141,19 @@ func called(line string, pieces []piece) string {
 	return hint
 }
 
+// catNothing is cat into a file, with nothing that it could read.
+var catNothing = regexp.MustCompile(`^cat[ \t]*>[ \t]*([^\s<>|&;()$]+)[ \t]*(?:\n|$)`)
+
+// emptied refuses a cat into a file without a text: the file would be empty, and the
+// text that was forgotten, or stands on the next lines, would be run or lost.
+func (s *Shell) emptied(line, stdin string) *Error {
+	m := catNothing.FindStringSubmatch(line)
+	if m == nil || stdin != "" || s.command("write") == nil {
+		return nil
+	}
+	return misuse("write --help", "there is no text for %s, and it would be empty; nothing was run", m[1])
+}
+
 // ownScript begins a script, and arguments is where one takes what it is started with.
 var (
 	ownScript = regexp.MustCompile(`^#![^\n]*\b(?:ba|da|z)?sh\b[^\n]*\n`)
