@@ -157,7 +157,7 @@ const (
 	howRepeated    = "repeated"    // the call was not run again
 	howDoubted     = "doubted"     // a done right after a failed command, which was questioned
 	howUnfit       = "unfit"       // a done whose report does not fit the schema
-	howInterrupted = "interrupted" // the call was begun, and nobody knows how it ended
+	howInterrupted = "interrupted" // the call was begun, and nobody knows how it ended, or whether it counted
 )
 
 // Vain is a call that had no effect and leaves no turn: the model was sampled

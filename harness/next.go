@@ -29,28 +29,28 @@ func (r *run) hint(call window.Call, res act.Result) string {
 	case r.questioned:
 		return ""
 	case r.misfit:
-		return r.text("next_form", nil)
+		return r.Setup.text("next_form", nil)
 	case r.failed && !r.shown:
-		return r.text("next_gate", window.Values{"File": ""})
+		return r.Setup.text("next_gate", window.Values{"File": ""})
 	case r.failed:
-		return r.text("next_gate", window.Values{"File": r.target()})
+		return r.Setup.text("next_gate", window.Values{"File": r.target()})
 	case res.Broken:
-		return r.text("next_broken", nil)
+		return r.Setup.text("next_broken", nil)
 	case res.Status != act.OK:
 		if file := r.target(); file != "" {
-			return r.text("next_fix", window.Values{"File": file})
+			return r.Setup.text("next_fix", window.Values{"File": file})
 		}
-		return r.text("next_failed", nil)
+		return r.Setup.text("next_failed", nil)
 	case r.broke && aside(call):
-		return r.text("next_aside", nil)
+		return r.Setup.text("next_aside", nil)
 	case r.broke:
-		return r.text("next_broke", window.Values{"File": r.target()})
+		return r.Setup.text("next_broke", window.Values{"File": r.target()})
 	case r.guard.Idle() >= maxIdle:
-		return r.text("next_idle", nil)
+		return r.Setup.text("next_idle", nil)
 	case r.touched:
-		return r.text("next_changed", nil)
+		return r.Setup.text("next_changed", nil)
 	}
-	return r.text("next", nil)
+	return r.Setup.text("next", nil)
 }
 
 // other is the line after a call that was not run again; was is what it did then.
@@ -62,7 +62,7 @@ func (r *run) other(was act.Result) string {
 	if was.Status != act.OK || r.failed && r.Setup.Fenced {
 		file = r.target()
 	}
-	return r.text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "File": file, "Done": window.If(!r.failed && !r.broke)})
+	return r.Setup.text("next_repeat", window.Values{"Failed": window.If(was.Status != act.OK), "File": file, "Done": window.If(!r.failed && !r.broke)})
 }
 
 // wanted finds the files that a task asks for, by the word before: "into
@@ -105,7 +105,7 @@ func (r *run) lacks(file string, again bool) string {
 	if again && !isSource(file) {
 		line = r.made
 	}
-	return r.text("next_missing", window.Values{"File": file, "Line": line, "Write": window.If(again && line == "")})
+	return r.Setup.text("next_missing", window.Values{"File": file, "Line": line, "Write": window.If(again && line == "")})
 }
 
 // isSource says whether a file is one that a person writes: no program prints it,
@@ -138,8 +138,8 @@ func (r *run) target() string {
 }
 
 // text is the text called name for the form in which the model answers.
-func (r *run) text(name string, values window.Values) string {
-	if r.Setup.Fenced && window.Has(name+"_fenced") {
+func (s Setup) text(name string, values window.Values) string {
+	if s.Fenced && window.Has(name+"_fenced") {
 		name += "_fenced"
 	}
 	return window.Text(name, values)

@@ -103,7 +103,8 @@ func (h *History) Replies(name string) int {
 
 // Mend completes what a run that was killed has left half done. A command of
 // which nobody knows how it ended is shown to the model as that, and never run
-// again by itself. What Mend adds is committed, so that every later Replay finds
+// again by itself. A done that nobody was told of counts when the model says it
+// again. What Mend adds is committed, so that every later Replay finds
 // the same session, and nothing more to mend.
 func (h *History) Mend(ctx context.Context, store *memory.Store, session string) error {
 	if i := h.Unknown; i != nil {
@@ -123,10 +124,14 @@ func (h *History) Mend(ctx context.Context, store *memory.Store, session string)
 	switch {
 	case o.Output == window.Text("interrupted", nil):
 		d.How = howInterrupted
+	case !h.gate && same(window.Call{Cmd: o.Cmd}).Cmd == "done":
+		if d.How = howInterrupted; o.Status == act.OK {
+			d.Next = h.Setup.text("next_changed", nil)
+		}
 	case o.Status == act.OK:
-		d.Next = window.Text("next", nil)
+		d.Next = h.Setup.text("next", nil)
 	default:
-		d.Next = window.Text("next_failed", nil)
+		d.Next = h.Setup.text("next_failed", nil)
 	}
 	return h.commit(ctx, store, session, kindTurn, d)
 }

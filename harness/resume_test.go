@@ -198,6 +198,41 @@ func TestResumeAfterTheLastGate(t *testing.T) {
 	}
 }
 
+// TestResumeWithinDone: a done that was killed at any of its events counts when the
+// model says it again, whether a check judged it, it was questioned, or its report
+// did not fit.
+func TestResumeWithinDone(t *testing.T) {
+	form, err := harness.ParseForm([]byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		lines []string
+		set   func(*harness.Agent)
+	}{
+		{[]string{"write a.txt < a", "done {}"}, nil},
+		{[]string{"write a.txt < a", "done {}"}, func(a *harness.Agent) { a.Gates = []harness.Gate{{Cmd: "test -f a.txt"}} }},
+		{[]string{"read never.txt", "done {}", "done {}"}, nil},
+		{[]string{"write a.txt < a", "done [1]", "done {}"}, func(a *harness.Agent) { a.Form = form }},
+	} {
+		whole := newPlace(t, test.set)
+		if out, err := whole.do(&tape{replies: calls(test.lines...)}); err != nil || out.Stop != harness.Done {
+			t.Fatalf("%q: %+v, %v", test.lines, out, err)
+		}
+		begun := false
+		for n, e := range whole.events()[:len(whole.events())-1] {
+			if begun = begun || e.Kind == "intent" && strings.Contains(string(e.Body), `"done`); !begun {
+				continue
+			}
+			p := whole.cut(whole.events()[:n+1])
+			out, err := p.resume(&tape{replies: calls("done {}", "done {}", "done {}", "done {}", "done {}", "done {}", "done {}", "done {}")}, nil)
+			if err != nil || out.Stop != harness.Done || out.Report != "{}" {
+				t.Errorf("%q, killed after event %d, %s %s: %+v, %v", test.lines, n, e.Kind, e.Body, out, err)
+			}
+		}
+	}
+}
+
 // TestResumeBadRecords: a record that cannot be read is left out, the session
 // goes on around it, and the user is told.
 func TestResumeBadRecords(t *testing.T) {
