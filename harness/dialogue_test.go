@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "write the expected parts of the dialogu
 
 // TestDialogue runs testdata/*.txtar. Each is a session with the scripted
 // model: the files task, gate (a command line each), schema, model (a reply a line),
-// window (its tokens and those of a reply), compact (summaries are asked for) and
-// dir/… go in; end (how the run ended) and seen (the last window that the
+// window (its tokens and those of a reply), compact (summaries are asked for),
+// fenced (the hints are those of the fenced form) and dir/… go in; end (how the run ended) and seen (the last window that the
 // model was shown) come out.
 func TestDialogue(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -73,6 +73,7 @@ func dialogue(t *testing.T, file string) {
 	fmt.Sscan(in["steps"], &a.Limits.Steps)
 	fmt.Sscan(in["window"], &a.Budget.Window, &a.Budget.Reserve)
 	_, a.Compact = in["compact"]
+	_, a.Setup.Fenced = in["fenced"]
 	_, a.Project = in["dir/AGENTS.md"]
 	out, err := a.Do(context.Background(), strings.TrimSpace(in["task"]))
 	end := fmt.Sprintf("stop %s, exit %d, %d steps, changed %v\nreport %s\n", out.Stop, out.Exit, out.Steps, out.Changed, out.Report)
