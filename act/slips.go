@@ -74,6 +74,19 @@ func (s *Shell) catted(line string) string {
 	return name + " " + to + " " + here + "\n" + text
 }
 
+// uncased is line with its first word in small letters, if that makes it one of ours:
+// no program has such a name, and a model begins sentences with Read and Done.
+func (s *Shell) uncased(line string) string {
+	m := capital.FindStringSubmatch(line)
+	if m == nil || s.command(m[1]) != nil || s.command(strings.ToLower(m[1])) == nil {
+		return line
+	}
+	return strings.ToLower(m[1]) + line[len(m[1]):]
+}
+
+// capital is a first word with a capital at its beginning.
+var capital = regexp.MustCompile(`^([A-Z][A-Za-z]*)(?:\s|$)`)
+
 // unquoted puts the first words together again that are the name of a file with
 // blanks in it, written without quotes.
 func (e *Env) unquoted(args []string) []string {

@@ -27,7 +27,7 @@ func (s *Shell) strip(line string) string {
 				line = strings.TrimSpace(m[1])
 			}
 		}
-		line = strings.TrimSpace(strings.TrimPrefix(line, "$ "))
+		line = s.uncased(strings.TrimSpace(strings.TrimPrefix(line, "$ ")))
 		line = s.stripShell(line)
 		if line == was {
 			break

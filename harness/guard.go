@@ -57,7 +57,7 @@ func (g *Guard) Idle() int { return g.idle }
 // same is what of a call makes it the same: a done with other words is the
 // same done.
 func same(call window.Call) window.Call {
-	if cmd := strings.TrimPrefix(call.Cmd, "sh "); cmd == "done" || strings.HasPrefix(cmd, "done ") {
+	if word, _, _ := strings.Cut(strings.TrimPrefix(call.Cmd, "sh "), " "); strings.EqualFold(word, "done") {
 		return window.Call{Cmd: "done"}
 	}
 	return call

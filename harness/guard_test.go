@@ -22,7 +22,8 @@ func TestGuard(t *testing.T) {
 		{"a!b!a!b!", 0},     // each one changes something
 		{"aa?", 1},          // the same call twice in a row
 		{"aa?a?", 2},        // a warning each
-		{"aa?a?a?", 3},      // the third ends the run
+		{"aa?a?a?", 3},      //
+		{"aa?a?a?a?", 4},    // the fourth ends the run
 		{"abab", 0},         // once more, another call between, is sense
 		{"ababa?", 1},       // the third time is a cycle
 		{"ababa?b?a?", 3},   // and so is the whole of it
@@ -64,6 +65,20 @@ func TestGuard(t *testing.T) {
 		}
 		if g.Warnings != c.warnings || g.Stalled() != (c.warnings >= harness.MaxWarnings) {
 			t.Errorf("%s: %d warnings, stalled %v; want %d", c.dialogue, g.Warnings, g.Stalled(), c.warnings)
+		}
+	}
+}
+
+// TestGuardSameDone: a done with other words, or a capital, is the same done.
+func TestGuardSameDone(t *testing.T) {
+	for _, c := range []struct {
+		cmd  string
+		same bool
+	}{{"done", true}, {"Done all", true}, {"sh done it works", true}, {"donex", false}, {"echo done", false}} {
+		var g harness.Guard
+		g.Ran(window.Call{Cmd: "done Fixed."}, false)
+		if got := g.Repeats(window.Call{Cmd: c.cmd}); got != c.same {
+			t.Errorf("%s: repeats is %v", c.cmd, got)
 		}
 	}
 }

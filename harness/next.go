@@ -45,6 +45,8 @@ func (r *run) hint(call window.Call, res act.Result) string {
 		return r.Setup.text("next_aside", nil)
 	case r.broke:
 		return r.Setup.text("next_broke", window.Values{"File": r.target()})
+	case r.guard.Idle() >= maxIdle && r.touched:
+		return r.Setup.text("next_checked", nil)
 	case r.guard.Idle() >= maxIdle:
 		return r.Setup.text("next_idle", nil)
 	case r.touched:
