@@ -28,7 +28,8 @@
 // the absolute path of a file in the workspace is taken, too.
 //
 // A shell line runs with bash in the sandbox: no network unless it was granted, no
-// terminal, stdin as given or closed. The working directory is kept for the next line; "cd sub" in sub
+// terminal, stdin as given or closed. Where it fails, what it printed names files as
+// the model does, from the working directory. The working directory is kept for the next line; "cd sub" in sub
 // means the one at the top, if only that is there. What failed inside a list or a
 // pipe that succeeded is told.
 //

@@ -42,17 +42,18 @@ type seen map[string][sha256.Size]byte
 
 // An outcome is what a command leaves behind beside its output.
 type outcome struct {
-	gates   []string // checks of the skill that was taken up
-	found   []string // what a program left for others to run or believe
-	said    []string
-	broken  bool
-	idle    bool // a write of what is there already
-	done    bool
-	asked   bool
-	report  string
-	changed bool
-	recall  bool // it showed again what was said before
-	pin     bool // it is to stay in the window
+	gates    []string // checks of the skill that was taken up
+	found    []string // what a program left for others to run or believe
+	said     []string
+	broken   bool
+	idle     bool // a write of what is there already
+	nameless bool // the text of a program, and no command
+	done     bool
+	asked    bool
+	report   string
+	changed  bool
+	recall   bool // it showed again what was said before
+	pin      bool // it is to stay in the window
 }
 
 // Say adds a closing sentence for the model. It comes after the content, on a

@@ -38,10 +38,13 @@ func (s *Shell) program(ctx context.Context, line, stdin string) part {
 	if pieces, _ := scan(line); sh != nil && (line == "sh" || strings.HasSuffix(line, "--help") && len(pieces) == 2 && name == "sh") {
 		return part{content: s.help(sh)}
 	}
-	for _, refused := range []*Error{s.keys(line, stdin), s.nameless(line)} {
-		if refused != nil {
-			return refusal(refused)
-		}
+	if refused := s.keys(line, stdin); refused != nil {
+		return refusal(refused)
+	}
+	if refused := s.nameless(line); refused != nil {
+		p := refusal(refused)
+		p.nameless = true
+		return p
 	}
 	return s.execute(ctx, line, stdin)
 }
@@ -79,7 +82,9 @@ func (s *Shell) runs(ctx context.Context, cmd sandbox.Cmd, w watch, line, stdin 
 	got.Output, statuses = w.statuses(got.Output)
 	changed := slices.DeleteFunc(before.Changed(files.Snapshot(ctx)), func(rel string) bool { return isCache(rel) || s.isAsSeen(rel, modes) })
 	moved := got.Dir != s.Env.Dir && !(inRoot(got.Dir) && inRoot(s.Env.Dir))
-	s.Env.Dir = got.Dir
+	if s.Env.Dir = got.Dir; got.Status != OK {
+		got.Output = s.Env.near(got.Output)
+	}
 	p := part{status: got.Status, content: elided(got)}
 	p.changed = len(changed) > 0
 	for _, f := range got.Planted {
@@ -168,6 +173,31 @@ func (s *Shell) misplaced(line, stdin string, changed []string) string {
 		}
 	}
 	return ""
+}
+
+// near is what a failed program printed, with the files below the working directory
+// named from there, as the model names them: an absolute path says no more, takes a
+// dozen tokens a line of a traceback, and a 1.5B model solved one task more or less by
+// the name of the folder it was in (docs/results.md). The output of a program that
+// succeeded may be data, and stays as it is.
+func (e *Env) near(output string) string {
+	dir := path.Join(e.Box.Policy().Root, e.Dir) + "/"
+	if path.IsAbs(e.Dir) || !strings.Contains(output, dir) {
+		return output
+	}
+	var b strings.Builder
+	for rest := output; ; {
+		before, after, found := strings.Cut(rest, dir)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		within := before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\r\n\"'`([<")
+		if within || after == "" || strings.ContainsAny(after[:1], " \t\r\n\"'`)]>:;,/") {
+			b.WriteString(dir) // a part of a longer path, or the folder itself
+		}
+		rest = after
+	}
 }
 
 func inRoot(dir string) bool { return dir == "" || dir == "." }

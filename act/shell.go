@@ -22,6 +22,9 @@ type Result struct {
 	// Idle says that a file was to be written as it is: no effect, and often a
 	// copy of what the model was shown where it meant to change it.
 	Idle bool
+	// Nameless says that the line was the text of a program, without the name of the
+	// file that it is for.
+	Nameless bool
 	// Recall says that the output is, or is made of, what was kept of earlier acts:
 	// a model that asked for it again would ask a third time if it were folded.
 	Recall bool
@@ -114,7 +117,7 @@ func (p part) result() Result {
 	}
 	return Result{
 		Gates: p.gates, Found: p.found,
-		Status: p.status, Done: p.done, Asked: p.asked, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle,
+		Status: p.status, Done: p.done, Asked: p.asked, Report: p.report, Changed: p.changed, Broken: p.broken, Idle: p.idle, Nameless: p.nameless,
 		Recall: p.recall, Pin: p.pin,
 		Output: lines(append([]string{p.content}, p.said...)),
 	}

@@ -50,8 +50,9 @@ func (c *Command) below(line, stdin string) (plan, bool) {
 }
 
 // catFile is a file that is written with cat and a here-document: what is before the
-// text, in both orders.
-var catFile = regexp.MustCompile(`^cat[ \t]*(?:(>>?)[ \t]*([^\s<>|&;()$]+)[ \t]*(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))|(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))[ \t]*(>>?)[ \t]*([^\s<>|&;()$]+))[ \t]*(?:\n|$)`)
+// text, in both orders. Without the sign cat would print the file and drop the text,
+// which nobody means.
+var catFile = regexp.MustCompile(`^cat(?:[ \t]*(>>?)[ \t]*([^\s<>|&;()$]+)[ \t]*(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))|[ \t]*(<<-?[ \t]*(?:'\w+'|"\w+"|\w+))[ \t]*(>>?)[ \t]*([^\s<>|&;()$]+)|[ \t]+([^\s<>|&;()$-][^\s<>|&;()$]*)[ \t]*(<<-?[ \t]*(?:'\w+'|"\w+"|\w+)))[ \t]*(?:\n|$)`)
 
 // catted is line with write or append in the place of cat > FILE <<'EOF': what it
 // does is the same, and as a built-in it is safe against a crash and looks at the
@@ -62,7 +63,7 @@ func (s *Shell) catted(line string) string {
 	if m == nil {
 		return line
 	}
-	name, to, here := "write", m[2]+m[6], m[3]+m[4]
+	name, to, here := "write", m[2]+m[6]+m[7], m[3]+m[4]+m[8]
 	if m[1]+m[5] == ">>" {
 		name = "append"
 	}
@@ -173,13 +174,23 @@ var (
 	arguments = regexp.MustCompile(`\$(?:[1-9@#*]|\{[1-9@#*])`)
 )
 
-// nameless refuses the text of a script where a command belongs: one that is not for a
+// foreign begins the text of a program in another language. A shell takes none of its
+// words for a program, and its first line for nothing or an error.
+var foreign = regexp.MustCompile(`^(?:#include\b|package \w+;?[ \t]*\n|def \w+\(|class \w+[ \t]*[:({]|import [a-z_]+[ \t]*\n|from [\w.]+ import |const \w+ = require\(|<!DOCTYPE|<html)`)
+
+// nameless refuses the text of a program where a command belongs: one that is not for a
 // shell, or that takes arguments, of which there are none here.
 func (s *Shell) nameless(line string) *Error {
-	if !strings.HasPrefix(line, "#!") || ownScript.MatchString(line) && !arguments.MatchString(line) || s.command("write") == nil {
+	kind := "script"
+	switch {
+	case s.command("write") == nil:
+		return nil
+	case foreign.MatchString(line) && strings.Contains(line, "\n"):
+		kind = "program"
+	case !strings.HasPrefix(line, "#!"), ownScript.MatchString(line) && !arguments.MatchString(line):
 		return nil
 	}
-	return misuse("", "this is the text of a script without the name of a file; nothing was run")
+	return misuse("", "this is the text of a %s without the name of a file; nothing was run", kind)
 }
 
 // editors are programs that wait for keys.

@@ -22,8 +22,8 @@ const maxIdle = 4
 // hint is the line after a call that was run. Only where done could be right does
 // it name done: a small model takes the offer.
 func (r *run) hint(call window.Call, res act.Result) string {
-	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed || strings.HasPrefix(call.Cmd, "#!")) {
-		return r.lacks(file, r.guard.Idle() > 1 || r.failed || strings.HasPrefix(call.Cmd, "#!"))
+	if file := r.missing(); file != "" && !r.misfit && !r.questioned && !res.Changed && (res.Status == act.OK || r.failed || res.Nameless) {
+		return r.lacks(file, r.guard.Idle() > 1 || r.failed || res.Nameless)
 	}
 	switch {
 	case r.questioned:

@@ -167,12 +167,16 @@ func (r *run) barred() []string {
 }
 
 // beginning is what the reply in the place of call must not begin with: its first
-// word, or its first line up to a here-document, as cat makes every file.
+// word, or its first line up to a here-document, as cat makes every file. A cat that
+// only prints its text leaves every other one.
 func beginning(call window.Call) string {
 	line, _, _ := strings.Cut(call.Cmd, "\n")
 	if strings.HasPrefix(line, "cat ") {
 		line, _, _ = strings.Cut(line, "<<")
-		return strings.TrimSpace(line)
+		if line = strings.TrimSpace(line); line == "cat" {
+			return "cat <"
+		}
+		return line
 	}
 	word, _, _ := strings.Cut(line, " ")
 	return word

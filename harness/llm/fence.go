@@ -25,16 +25,18 @@ item ::= "\n"? "\n"? (line | [ \t]* black rest here | marked)
 black ::= [^` + "`" + ` \t\r<\n] | "<" [^<\n] | "` + "`" + `" [^` + "`" + `\n]
 rest ::= ([^<\n] | "<" [^<\n] | "<<" [^'\n])*
 line ::= [ \t]* black rest "\n"
-here ::= "<<'" [^\n]* "\n" "\n"? text "\n"
+here ::= "<<'" [A-Za-z_]+ "'" ([ \t;|>&] [^\n]*)? "\n" "\n"? text "\n"
 text ::= [ \t]+ black [^\n]* | [^` + "`" + ` \t\r\nE] [^\n]* | "E" ([^O\n] [^\n]*)? | "EO" ([^F\n] [^\n]*)? | "EOF" [^\n]+
-marked ::= "cat >" [^\n]* ".md" [^\n]* "\n" (inner | "\n"? line)+
+marked ::= "cat >" [^<\n]* ".md" [^\n]* "\n" (inner | "\n"? line)+
 inner ::= "\n"? "` + "```" + `" [a-z]+ "\n" ("\n"? "\n"? line)* "` + "```" + `\n"
 `
 
 // fenceGrammar is the grammar of a block that begins with none of without.
 func fenceGrammar(without []string) string {
 	rules := fenceRules + "start ::= " + beginning(without, false) + "\nfirst ::= start \"\\n\" | start here"
-	if !slices.ContainsFunc(without, func(w string) bool { return strings.HasPrefix(w, "cat >") }) {
+	// Where cat itself is barred this rule would be the only way to begin with it, and a
+	// model that meant another file finds no end there.
+	if !slices.ContainsFunc(without, func(w string) bool { return strings.HasPrefix(w, "cat >") || strings.HasPrefix("cat >", w) }) {
 		rules += " | marked"
 	}
 	return rules + "\n"
@@ -63,7 +65,7 @@ func beginning(words []string, within bool) string {
 			rule += ` | "` + literal(r) + `" (` + beginning(rests[r], true) + ")"
 		}
 	}
-	if within {
+	if _, here := rests['<']; within && !here { // a barred here-document follows the end
 		rule += ` | ""`
 	}
 	return rule

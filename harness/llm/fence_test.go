@@ -90,6 +90,16 @@ func TestBeginning(t *testing.T) {
 			t.Errorf("%q: the rule takes it: %v, barred: %v", line, got, barred)
 		}
 	}
+	for line, want := range map[string]bool{"cat > a": true, "cat a": true, "cat": true, "ca": true, "cat ": false, "cat < a": false} {
+		if got := fits(t, beginning([]string{"cat <"}, false), line); got != want {
+			t.Errorf("with a cat of a text barred, the rule takes %q: %v", line, got)
+		}
+	}
+	for word, want := range map[string]bool{"done": true, "cat <": true, "cat": false, "cat >": false, "cat > a.txt": false} {
+		if got := strings.HasSuffix(fenceGrammar([]string{word}), "| marked\n"); got != want {
+			t.Errorf("with %q barred, a file of Markdown may begin a reply: %v", word, got)
+		}
+	}
 	if !fits(t, beginning(nil, false), "ls") {
 		t.Error("with no word barred, ls is")
 	}
