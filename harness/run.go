@@ -122,8 +122,8 @@ func (r *run) ask(ctx context.Context) (window.Reply, error) {
 		without := r.barred()
 		// sh is every program, and without it little is left: it is barred only
 		// from a model that has not listened yet.
-		if word := beginning(reply.Calls[0]); word != "sh" || r.guard.Warnings > 0 {
-			without = append(without, word)
+		if words := beginning(reply.Calls[0]); words[0] != "sh" || r.guard.Warnings > 0 {
+			without = append(without, words...)
 		}
 		reply.Reply, err = r.request(ctx, true, without...)
 	}
@@ -161,25 +161,29 @@ func (r *run) barred() []string {
 		words = append(words, "done")
 	}
 	if r.again {
-		words = append(words, "write", "cat >")
+		words = append(append(words, "write", "cat >"), printing...)
 	}
 	return words
 }
 
+// printing is a cat that only prints the text below it: all that is left of a write
+// to a model that copies and may not write.
+var printing = []string{"cat <", "cat<"}
+
 // beginning is what the reply in the place of call must not begin with: its first
 // word, or its first line up to a here-document, as cat makes every file. A cat that
-// only prints its text leaves every other one.
-func beginning(call window.Call) string {
+// only prints its text leaves every other one. There is at least one.
+func beginning(call window.Call) []string {
 	line, _, _ := strings.Cut(call.Cmd, "\n")
-	if strings.HasPrefix(line, "cat ") {
-		line, _, _ = strings.Cut(line, "<<")
-		if line = strings.TrimSpace(line); line == "cat" {
-			return "cat <"
-		}
-		return line
+	before, _, here := strings.Cut(line, "<<")
+	switch before = strings.TrimSpace(before); {
+	case before == "cat" && here:
+		return printing
+	case strings.HasPrefix(line, "cat "):
+		return []string{before}
 	}
 	word, _, _ := strings.Cut(line, " ")
-	return word
+	return []string{word}
 }
 
 // act runs call. The intent is committed before and the observation after: a
