@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,30 @@ func TestGuardSameDone(t *testing.T) {
 		g.Ran(window.Call{Cmd: "done Fixed."}, false)
 		if got := g.Repeats(window.Call{Cmd: c.cmd}); got != c.same {
 			t.Errorf("%s: repeats is %v", c.cmd, got)
+		}
+	}
+}
+
+// TestBarred: a reply in the place of a call that was made before may not begin as that
+// call, and one in the place of a write in vain may not write, nor print the text.
+func TestBarred(t *testing.T) {
+	const text = "\na\nEOF"
+	for _, c := range []struct {
+		lines []string
+		want  []string // barred from the last reply, which is asked for anew
+	}{
+		{[]string{"ls", "ls", "ls"}, []string{"ls"}},
+		{[]string{"python3 -V", "python3 -V", "ls"}, []string{"python3"}},
+		{[]string{"sh -c ls", "sh -c ls", "ls"}, nil}, // sh is every program
+		{[]string{"cat odd.txt", "cat odd.txt", "ls"}, []string{"cat odd.txt"}},
+		{[]string{"cat > a.txt <<'EOF'" + text, "cat > a.txt <<'EOF'" + text, "ls"}, []string{"cat > a.txt"}},
+		{[]string{"cat <<'EOF'" + text, "cat <<'EOF'" + text, "ls"}, []string{"cat <", "cat<"}},
+		{[]string{"write a.txt < a\n", "ls", "cat > a.txt <<'EOF'" + text, "ls"}, []string{"write", "cat >", "cat <", "cat<"}},
+	} {
+		p, m := newPlace(t, nil), &tape{replies: calls(c.lines...)}
+		p.do(m)
+		if last := m.asked[len(c.lines)-1]; !last.Fresh || !slices.Equal(last.Without, c.want) {
+			t.Errorf("%q: asked anew %v, without %q, want %q", c.lines, last.Fresh, last.Without, c.want)
 		}
 	}
 }
