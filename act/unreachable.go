@@ -23,11 +23,20 @@ var unfetched = regexp.MustCompile(`(?i)cache/download/\S+\.lock: read-only file
 // proxied matches what programs print when the proxy refuses a tunnel.
 var proxied = regexp.MustCompile(`(?i)is not on the list of allowed hosts|connect tunnel failed, response 403|tunnel connection failed: 403|proxyconnect|403 forbidden|received http code 403 from proxy`)
 
-// unreachable says in a line why a failed program reached nothing, if that is
-// what its output is about: a model that is not told tries one mirror after the
-// other.
+// locked matches what git prints, of any of its commands that write, where .git is
+// read-only.
+var locked = regexp.MustCompile(`\.git/[^\n]*Read-only file system`)
+
+// unreachable says in a line why a failed program reached nothing, or could not write
+// the repository, if that is what its output is about: a model that is not told tries
+// one mirror after the other, and to remove the lock.
 func unreachable(p sandbox.Policy, o sandbox.Outcome) string {
-	if o.Status == OK || p.Network == sandbox.NetHost {
+	switch {
+	case o.Status == OK:
+		return ""
+	case locked.MatchString(o.Output):
+		return "The repository is read-only here: leave commits to the user."
+	case p.Network == sandbox.NetHost:
 		return ""
 	}
 	lost := resolver.MatchString(o.Output)
